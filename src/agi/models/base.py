@@ -1,0 +1,81 @@
+"""The shape of a model: a request goes in, a stream of small values comes out, the last of them says how it ended.
+
+Provider formats are met in the adapter files and nowhere else. A provider that fails raises ModelError, before or in
+the middle of the stream. May import: errors, protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Protocol
+
+from msgspec import Struct
+
+from agi.protocol.messages import Message, StopReason, Usage
+from agi.protocol.parts import Json
+from agi.protocol.tools import ToolDefinition
+
+
+class ModelRequest(Struct, frozen=True, kw_only=True):
+    """Everything a provider is told for one call. Each tool call in `messages` has exactly one result, in order."""
+
+    system: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolDefinition, ...] = ()
+    options: Json = {}
+    """Passed on where the provider knows them: `temperature`, `max_tokens`, `top_p`, `seed`, `stop`."""
+
+
+class TextDelta(Struct, frozen=True):
+    """A piece of the answer."""
+
+    text: str
+
+
+class ReasoningDelta(Struct, frozen=True):
+    """A piece of what the model thinks aloud."""
+
+    text: str
+
+
+class CallMade(Struct, frozen=True):
+    """The model asks for a tool; `arguments` is the text it wrote, not yet checked to be JSON."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+class Finished(Struct, frozen=True, kw_only=True):
+    """Always the last value of a stream that did not fail."""
+
+    stop_reason: StopReason
+    usage: Usage
+
+
+StreamItem = TextDelta | ReasoningDelta | CallMade | Finished
+
+
+class Model(Protocol):
+    """One model at one provider."""
+
+    @property
+    def provider(self) -> str:
+        """The provider's name in the configuration."""
+
+    @property
+    def name(self) -> str:
+        """The model's name as the provider spells it."""
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[StreamItem]:
+        """Ask; closing the iterator early hangs up."""
+
+
+class ModelInfo(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A model clients may choose."""
+
+    provider: str
+    id: str
+    context_window: int | None = None
+    max_output_tokens: int | None = None
+    note: str = ""

@@ -1,0 +1,108 @@
+"""What clients may ask for: the bodies of requests, validated where they enter. Unknown fields are refused.
+
+May import: protocol.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from agi.protocol.parts import InputPart, Json
+
+Path = Annotated[str, Meta(min_length=1, max_length=4096)]
+Name = Annotated[str, Meta(min_length=1, max_length=200)]
+Title = Annotated[str, Meta(max_length=500)]
+Reason = Annotated[str, Meta(max_length=10_000)]
+Prompt = Annotated[str, Meta(max_length=1_000_000)]
+
+
+class Command(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The shape all request bodies share."""
+
+
+class CreateSession(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Begin a session; `project_path` is another spelling of `workspace_path`."""
+
+    workspace_path: Path | None = None
+    project_path: Path | None = None
+    title: Title | None = None
+    agent: Name | None = None
+    provider: Name | None = None
+    model: Name | None = None
+    system_prompt: Prompt | None = None
+    auto_run: bool = True
+
+
+class UpdateSession(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Change a session's settings; absent fields stay."""
+
+    title: Title | None = None
+    agent: Name | None = None
+    provider: Name | None = None
+    model: Name | None = None
+
+
+class PostMessage(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Say something: `parts` (answers at once) or `content` (answers when the turn ends); `wait` overrides."""
+
+    role: Literal["user", "system"] = "user"
+    parts: Annotated[list[InputPart], Meta(min_length=1, max_length=200)] | None = None
+    content: Annotated[str, Meta(min_length=1, max_length=1_000_000)] | None = None
+    auto_run: bool | None = None
+    wait: bool | None = None
+    agent: Name | None = None
+    provider: Name | None = None
+    model: Name | None = None
+    options: Json | None = None
+
+
+class Approve(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Answer a pending approval. `remember: session` lets that tool run unasked for the rest of the session."""
+
+    tool_call_id: Name
+    action: Literal["approve", "deny"]
+    turn_id: Name | None = None
+    reason: Reason = ""
+    remember: Literal["once", "session"] = "once"
+
+
+class Cancel(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Stop the running turn and drop the queue; with `turn_id` only that turn, running or queued."""
+
+    turn_id: Name | None = None
+    reason: Reason = ""
+
+
+class OneShotMessage(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One message of a one-shot's context."""
+
+    role: Literal["system", "user", "assistant"]
+    content: Prompt
+
+
+class OneShot(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Ask once: a `prompt`, or `messages` of which the last is the user's."""
+
+    prompt: Annotated[str, Meta(min_length=1, max_length=1_000_000)] | None = None
+    messages: Annotated[list[OneShotMessage], Meta(min_length=1, max_length=1000)] | None = None
+    agent: Name | None = None
+    provider: Name | None = None
+    model: Name | None = None
+    options: Json | None = None
+
+
+class UploadAttachment(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Store a file with a session; `data` is base64."""
+
+    filename: Annotated[str, Meta(min_length=1, max_length=255)]
+    mime_type: Annotated[str, Meta(min_length=1, max_length=255)]
+    data: str
+
+
+class SetTrust(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Trust a workspace as it is now, or stop trusting it."""
+
+    path: Path
+    trusted: bool

@@ -1,0 +1,346 @@
+"""The log's vocabulary: one struct per event type, and the envelope that numbers and dates it.
+
+Events are past tense and never change their meaning; a reader skips types it does not know. The envelope's `data` is
+encoded once, when the event is appended; the same bytes are stored, mirrored and sent. May import: protocol.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import msgspec
+from msgspec import Raw, Struct
+
+from agi.protocol.messages import Message, StopReason, Usage
+from agi.protocol.sessions import ErrorInfo, Risk
+from agi.protocol.tools import ToolCall, ToolResult
+
+DeltaKind = Literal["text", "reasoning"]
+DenialCause = Literal["user", "expired", "canceled", "policy"]
+VerificationStatus = Literal["passed", "failed", "stale", "not_run"]
+
+
+class EventData(Struct, frozen=True, kw_only=True):
+    """What an event says; `TYPE` is its name in the log."""
+
+    TYPE: ClassVar[str] = ""
+
+
+class SessionCreated(EventData, frozen=True, kw_only=True):
+    """A session begins."""
+
+    TYPE: ClassVar[str] = "session_created"
+    id: str
+    agent: str
+    workspace_path: str
+    project_path: str
+    created_at: str
+    title: str | None = None
+    provider: str | None = None
+    model: str | None = None
+    system_prompt: str | None = None
+    auto_run: bool = True
+    ephemeral: bool = False
+    """A one-shot's session: kept, but not listed unless asked for."""
+
+
+class SessionUpdated(EventData, frozen=True, kw_only=True, omit_defaults=True):
+    """Settings of a session were changed; absent fields stay as they were."""
+
+    TYPE: ClassVar[str] = "session_updated"
+    title: str | None = None
+    agent: str | None = None
+    provider: str | None = None
+    model: str | None = None
+
+
+class MessageAdded(EventData, frozen=True, kw_only=True):
+    """Something was said to the agent. With `run`, the envelope's turn answers it, at once or from the queue."""
+
+    TYPE: ClassVar[str] = "message_added"
+    message: Message
+    run: bool = True
+    queued: bool = False
+
+
+class TurnStarted(EventData, frozen=True, kw_only=True, omit_defaults=True):
+    """The agent begins to answer a message."""
+
+    TYPE: ClassVar[str] = "turn_started"
+    message_id: str
+    agent: str
+    provider: str
+    model: str
+    retry_of: str = ""
+
+
+class ModelOutputDelta(EventData, frozen=True, kw_only=True):
+    """A piece of what the model is saying, beginning at character `offset` of its part."""
+
+    TYPE: ClassVar[str] = "model_output_delta"
+    message_id: str
+    part_id: str
+    kind: DeltaKind
+    delta: str
+    offset: int
+
+
+class ModelOutputCompleted(EventData, frozen=True, kw_only=True):
+    """One model call is over; the message is whole, or as far as it came (status `error`)."""
+
+    TYPE: ClassVar[str] = "model_output_completed"
+    message: Message
+
+
+class UsageRecorded(EventData, frozen=True, kw_only=True):
+    """What a model call cost."""
+
+    TYPE: ClassVar[str] = "usage_recorded"
+    message_id: str
+    provider: str
+    model: str
+    usage: Usage
+
+
+class ToolCallStarted(EventData, frozen=True, kw_only=True):
+    """A tool is about to run; durable before it does."""
+
+    TYPE: ClassVar[str] = "tool_call_started"
+    tool_call: ToolCall
+    kind: str
+
+
+class ToolOutputDelta(EventData, frozen=True, kw_only=True):
+    """A piece of a running tool's output, beginning at character `offset` of its channel."""
+
+    TYPE: ClassVar[str] = "tool_output_delta"
+    tool_call_id: str
+    channel: Literal["stdout", "stderr", "patch"]
+    chunk: str
+    offset: int
+
+
+class ToolCallCompleted(EventData, frozen=True, kw_only=True, omit_defaults=True):
+    """A call has its result; durable before the next model call. Refused calls have one too."""
+
+    TYPE: ClassVar[str] = "tool_call_completed"
+    tool_call_id: str
+    name: str
+    tool_result: ToolResult
+    message_id: str
+    duration_ms: int = 0
+    interrupted: bool = False
+    """The daemon died, or the turn was canceled, while it ran: what it did is not known."""
+    blocked: bool = False
+    """It was never run: refused by a person, by policy or by the agent's tool list."""
+
+
+class ApprovalRequested(EventData, frozen=True, kw_only=True):
+    """A call waits for a person."""
+
+    TYPE: ClassVar[str] = "approval_requested"
+    tool_call_id: str
+    name: str
+    input: Raw
+    risk: Risk
+    rule: str
+    reason: str
+
+
+class ApprovalGranted(EventData, frozen=True, kw_only=True):
+    """A person let the call run; with `remember` this tool is not asked about again in this session."""
+
+    TYPE: ClassVar[str] = "approval_granted"
+    tool_call_id: str
+    name: str
+    reason: str = ""
+    remember: Literal["once", "session"] = "once"
+
+
+class ApprovalDenied(EventData, frozen=True, kw_only=True):
+    """The call will not run; `cause` tells a person's refusal from a time-out, a cancel and a rule."""
+
+    TYPE: ClassVar[str] = "approval_denied"
+    tool_call_id: str
+    name: str
+    cause: DenialCause
+    reason: str = ""
+
+
+class PatchProposed(EventData, frozen=True, kw_only=True):
+    """A change of files as it would be made, for review."""
+
+    TYPE: ClassVar[str] = "patch_proposed"
+    tool_call_id: str
+    name: str
+    patch: str
+
+
+class VerificationStarted(EventData, frozen=True, kw_only=True):
+    """A verification command is about to run."""
+
+    TYPE: ClassVar[str] = "verification_started"
+    verification_id: str
+    command: str
+    attempt: int
+
+
+class VerificationCompleted(EventData, frozen=True, kw_only=True):
+    """What a verification command found, or why none was run."""
+
+    TYPE: ClassVar[str] = "verification_completed"
+    verification_id: str
+    command: str
+    attempt: int
+    status: VerificationStatus
+    exit_code: int | None = None
+    output: str = ""
+    reason: str = ""
+    artifacts: tuple[str, ...] = ()
+
+
+class CancelRequested(EventData, frozen=True, kw_only=True):
+    """Somebody asked for the envelope's turn to stop; whoever runs it obeys."""
+
+    TYPE: ClassVar[str] = "cancel_requested"
+    reason: str = ""
+
+
+class TurnCompleted(EventData, frozen=True, kw_only=True):
+    """The turn was answered."""
+
+    TYPE: ClassVar[str] = "turn_completed"
+    message_id: str | None
+    stop_reason: StopReason
+    steps: int
+    usage: Usage
+    verification: VerificationStatus = "not_run"
+
+
+class TurnFailed(EventData, frozen=True, kw_only=True):
+    """The turn could not be answered; it may be retried."""
+
+    TYPE: ClassVar[str] = "turn_failed"
+    error: ErrorInfo
+    usage: Usage
+
+
+class TurnCanceled(EventData, frozen=True, kw_only=True):
+    """The turn was stopped, running or still queued."""
+
+    TYPE: ClassVar[str] = "turn_canceled"
+    reason: str = ""
+    usage: Usage = Usage()
+
+
+class SessionCompleted(EventData, frozen=True, kw_only=True):
+    """The last turn was answered and nothing is queued."""
+
+    TYPE: ClassVar[str] = "session_completed"
+
+
+class SessionFailed(EventData, frozen=True, kw_only=True):
+    """The last turn failed and nothing is queued."""
+
+    TYPE: ClassVar[str] = "session_failed"
+    error: ErrorInfo
+
+
+class SessionCanceled(EventData, frozen=True, kw_only=True):
+    """The last turn was canceled and nothing is queued."""
+
+    TYPE: ClassVar[str] = "session_canceled"
+
+
+class AttachmentAdded(EventData, frozen=True, kw_only=True):
+    """A file was stored with the session; the log holds its size and SHA-256."""
+
+    TYPE: ClassVar[str] = "attachment_added"
+    ref: str
+    filename: str
+    mime_type: str
+    size: int
+    sha256: str
+
+
+class Notice(EventData, frozen=True, kw_only=True):
+    """Something a person should know: a weaker sandbox, an ignored setting, a repaired log."""
+
+    TYPE: ClassVar[str] = "notice"
+    code: str
+    message: str
+
+
+DATA_TYPES: dict[str, type[EventData]] = {kind.TYPE: kind for kind in EventData.__subclasses__()}
+"""Every event type by its name in the log."""
+
+_encode = msgspec.json.Encoder().encode
+_decoders: dict[str, msgspec.json.Decoder[EventData]] = {}
+
+
+class Event:
+    """One line of the log: its number, time, session, turn and type, and its data as bytes and as a value."""
+
+    __slots__ = ("_data", "raw", "seq", "session_id", "ts", "turn_id", "type")
+
+    def __init__(self, seq: int, ts: str, session_id: str, turn_id: str | None, type: str, raw: bytes) -> None:
+        self.seq = seq
+        self.ts = ts
+        self.session_id = session_id
+        self.turn_id = turn_id
+        self.type = type
+        self.raw = raw
+        self._data: EventData | None = None
+
+    @property
+    def data(self) -> EventData | None:
+        """The event's data, or None if this version does not know the type."""
+        if self._data is None and self.type in DATA_TYPES:
+            self._data = decode_data(self.type, self.raw)
+        return self._data
+
+    def envelope(self) -> bytes:
+        """The event as one JSON object, as mirrored and sent."""
+        turn = b"null" if self.turn_id is None else b'"%b"' % self.turn_id.encode()
+        return b'{"seq":%d,"ts":"%b","session_id":"%b","turn_id":%b,"type":"%b","data":%b}' % (
+            self.seq,
+            self.ts.encode(),
+            self.session_id.encode(),
+            turn,
+            self.type.encode(),
+            self.raw,
+        )
+
+    def __repr__(self) -> str:
+        return f"Event({self.seq}, {self.type!r}, {self.raw.decode(errors='replace')[:200]})"
+
+
+class _Envelope(Struct, frozen=True):
+    seq: int
+    ts: str
+    session_id: str
+    turn_id: str | None
+    type: str
+    data: Raw
+
+
+_decode_envelope = msgspec.json.Decoder(_Envelope).decode
+
+
+def encode_data(data: EventData) -> bytes:
+    """Write an event's data as JSON."""
+    return _encode(data)
+
+
+def decode_data(type: str, raw: bytes) -> EventData:
+    """Read an event's data; raises msgspec.ValidationError if it does not fit its type."""
+    decoder = _decoders.get(type)
+    if decoder is None:
+        decoder = _decoders[type] = msgspec.json.Decoder(DATA_TYPES[type])
+    return decoder.decode(raw)
+
+
+def parse_envelope(line: bytes) -> Event:
+    """Read one line of a mirror or a stream; raises msgspec.DecodeError on damage."""
+    read = _decode_envelope(line)
+    return Event(read.seq, read.ts, read.session_id, read.turn_id, read.type, bytes(read.data))

@@ -1,0 +1,64 @@
+"""Messages: who said what, in ordered parts; and what it cost. May import: protocol."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from agi.protocol.parts import Part
+
+Role = Literal["system", "user", "assistant", "tool"]
+MessageStatus = Literal["pending", "complete", "error"]
+StopReason = Literal[
+    "end_turn",
+    "tool_calls",
+    "max_tokens",
+    "refusal",
+    "max_steps",
+    "budget_exhausted",
+    "canceled",
+    "interrupted",
+    "error",
+]
+
+
+class Usage(Struct, frozen=True, kw_only=True):
+    """Tokens and money of one model call, or the sum of several. An unknown price is null, never 0."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
+    requests: int = 0
+    cost_usd: float | None = None
+
+    def plus(self, other: Usage) -> Usage:
+        """Add up; money stays unknown only while nothing is known."""
+        known = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
+            requests=self.requests + other.requests,
+            cost_usd=sum(known) if known else None,
+        )
+
+
+class Message(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One thing said. `origin` tells a message the harness wrote (such as `verification`) from a person's."""
+
+    id: str
+    role: Role
+    parts: tuple[Part, ...]
+    created_at: str
+    session_id: str = ""
+    turn_id: str | None = None
+    status: MessageStatus
+    origin: str = ""
+    agent: str = ""
+    provider: str = ""
+    model: str = ""
+    stop_reason: StopReason | None = None
+    usage: Usage | None = None

@@ -1,0 +1,132 @@
+"""What messages are made of: ordered parts, told apart by `type`.
+
+Text, reasoning and attachments carry their fields directly (seed 000); a tool call, a tool result and an error carry
+them under `content` in seed 004's camelCase words, which is also what stands in the `message_parts.content` column.
+May import: nothing of ours.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+Json = dict[str, object]
+"""A JSON object as it came."""
+
+
+class Text(Struct, frozen=True, tag_field="type", tag="text", kw_only=True, omit_defaults=True):
+    """Plain text or markdown."""
+
+    text: str
+    id: str = ""
+
+
+class Reasoning(Struct, frozen=True, tag_field="type", tag="reasoning", kw_only=True, omit_defaults=True):
+    """What the model thought aloud; replayed only to the provider and model that wrote it."""
+
+    text: str
+    id: str = ""
+    provider: str = ""
+    model: str = ""
+    signature: str = ""
+
+
+class Image(Struct, frozen=True, tag_field="type", tag="image", kw_only=True, omit_defaults=True):
+    """A picture, stored as an attachment of the session."""
+
+    ref: str
+    mime_type: str
+    id: str = ""
+
+
+class Audio(Struct, frozen=True, tag_field="type", tag="audio", kw_only=True, omit_defaults=True):
+    """A sound, stored as an attachment of the session."""
+
+    ref: str
+    mime_type: str
+    id: str = ""
+
+
+class File(Struct, frozen=True, tag_field="type", tag="file", kw_only=True, omit_defaults=True):
+    """Any other file, stored as an attachment of the session."""
+
+    ref: str
+    mime_type: str
+    id: str = ""
+
+
+class Artifact(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """Something a tool made: a file kept on disk, or a diff kept inline."""
+
+    kind: Literal["file", "file_diff"]
+    id: str = ""
+    path: str = ""
+    mime: str = ""
+    size: int = 0
+    sha256: str = ""
+    patch_format: str = ""
+    patch: str = ""
+    summary: dict[str, int] | None = None
+
+
+class ToolCallContent(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """Which tool, with what; `args` is the JSON object exactly as the model wrote it."""
+
+    id: str
+    name: str
+    args: Raw
+    started_at: int = 0
+
+
+class ToolCallPart(Struct, frozen=True, tag_field="type", tag="tool_call", kw_only=True, omit_defaults=True):
+    """The model asks for a tool."""
+
+    content: ToolCallContent
+    id: str = ""
+
+
+class ToolResultContent(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """What came of a call: `parts` is what the model is shown, `result` the same for programs."""
+
+    id: str
+    name: str
+    ok: bool
+    parts: tuple[Text | Image | Audio | File, ...] = ()
+    result: Json | UnsetType = UNSET
+    artifact: Artifact | UnsetType = UNSET
+    error: str = ""
+    finished_at: int = 0
+
+
+class ToolResultPart(Struct, frozen=True, tag_field="type", tag="tool_result", kw_only=True, omit_defaults=True):
+    """The answer to one tool call."""
+
+    content: ToolResultContent
+    id: str = ""
+
+
+class ErrorContent(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What went wrong, for people."""
+
+    message: str
+    code: str = ""
+
+
+class ErrorPart(Struct, frozen=True, tag_field="type", tag="error", kw_only=True, omit_defaults=True):
+    """A failure, kept where the answer would have been."""
+
+    content: ErrorContent
+    id: str = ""
+
+
+InputPart = Text | Image | Audio | File
+"""What a person may send."""
+
+Part = Text | Reasoning | Image | Audio | File | ToolCallPart | ToolResultPart | ErrorPart
+"""Every kind of part."""
+
+
+def plain_text(parts: tuple[Part, ...] | list[Part]) -> str:
+    """Join the text parts, leaving out everything else."""
+    return "".join(part.text for part in parts if isinstance(part, Text))

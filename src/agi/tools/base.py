@@ -1,0 +1,89 @@
+"""The shape of a tool, and the registry that finds one by name, checks its input and always answers with a result.
+
+Whether a call may run at all is policy's and sessions' business. May import: errors, protocol, workspace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Literal, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from agi.errors import AgiError
+from agi.protocol.tools import ToolCall, ToolDefinition, ToolKind, ToolResult, failed
+from agi.workspace.handle import Workspace
+
+__all__ = ["Registry", "Tool", "ToolCall", "ToolContext", "ToolDefinition", "ToolKind", "ToolResult", "failed"]
+
+Channel = Literal["stdout", "stderr", "patch"]
+
+
+class ToolContext(Struct, frozen=True, kw_only=True):
+    """What a running tool is given: the folder it may work in, where its files go, and how to say what it is doing."""
+
+    workspace: Workspace
+    artifacts: Path
+    """The folder for this turn's files; made by the tool that first writes one."""
+    artifact_ref: str
+    """How that folder is named in results: `artifacts/<turn_id>`."""
+    output: Callable[[Channel, str], None]
+    """Tell a piece of output as it comes; returns at once."""
+    verify_commands: tuple[str, ...] = ()
+
+
+class Tool(Protocol):
+    """One thing an agent can do."""
+
+    @property
+    def definition(self) -> ToolDefinition:
+        """How the model and the policy see it."""
+
+    async def invoke(self, context: ToolContext, call: ToolCall) -> ToolResult:
+        """Do it. A failure the model can act on is a result; canceling the task stops the work and its processes."""
+
+
+class Registry:
+    """The tools there are, by name and alias."""
+
+    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+        self._by_name: dict[str, Tool] = {}
+        self._tools: dict[str, Tool] = {}
+        for tool in tools:
+            self.add(tool)
+
+    def add(self, tool: Tool) -> None:
+        """Make a tool known; a name in use is refused, so nothing can stand in for a built-in."""
+        names = (tool.definition.name, *tool.definition.aliases)
+        for name in names:
+            if name in self._by_name:
+                raise ValueError(f"two tools are called {name!r}")
+        self._tools[tool.definition.name] = tool
+        self._by_name.update(dict.fromkeys(names, tool))
+
+    def definitions(self) -> tuple[ToolDefinition, ...]:
+        """Every tool, sorted by name, so that what a provider is told stays the same from call to call."""
+        return tuple(self._tools[name].definition for name in sorted(self._tools))
+
+    def find(self, name: str) -> ToolDefinition | None:
+        """Look a tool up by name or alias."""
+        tool = self._by_name.get(name)
+        return tool.definition if tool else None
+
+    async def invoke(self, context: ToolContext, call: ToolCall) -> ToolResult:
+        """Run a call; whatever goes wrong becomes a result that names the cause."""
+        tool = self._by_name.get(call.name)
+        if tool is None:
+            return failed(call, f"There is no tool named {call.name!r}. Tools: {', '.join(sorted(self._tools))}.")
+        try:
+            return await tool.invoke(context, call)
+        except msgspec.ValidationError as error:
+            return failed(call, f"The input of {call.name} does not fit its schema: {error}")
+        except msgspec.DecodeError as error:
+            return failed(call, f"The input of {call.name} is not valid JSON: {error}")
+        except AgiError as error:
+            return failed(call, f"{error.message} {error.hint}".strip())
+        except OSError as error:
+            return failed(call, f"{call.name} failed: {error.strerror or error}")
