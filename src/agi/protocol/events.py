@@ -12,7 +12,8 @@ import msgspec
 from msgspec import Raw, Struct
 
 from agi.protocol.messages import Message, StopReason, Usage
-from agi.protocol.sessions import ErrorInfo, Risk
+from agi.protocol.parts import Json
+from agi.protocol.sessions import ErrorInfo, Risk, TurnOptions
 from agi.protocol.tools import ToolCall, ToolResult
 
 DeltaKind = Literal["text", "reasoning"]
@@ -61,6 +62,16 @@ class MessageAdded(EventData, frozen=True, kw_only=True):
     message: Message
     run: bool = True
     queued: bool = False
+    """Another turn was running, so this one waits."""
+    asked: TurnOptions = TurnOptions()
+
+
+class TurnRequested(EventData, frozen=True, kw_only=True, omit_defaults=True):
+    """A message that is there already is to be answered (again) by the envelope's turn."""
+
+    TYPE: ClassVar[str] = "turn_requested"
+    message_id: str
+    retry_of: str = ""
 
 
 class TurnStarted(EventData, frozen=True, kw_only=True, omit_defaults=True):
@@ -71,7 +82,15 @@ class TurnStarted(EventData, frozen=True, kw_only=True, omit_defaults=True):
     agent: str
     provider: str
     model: str
+    options: Json | None = None
     retry_of: str = ""
+
+
+class TurnResumed(EventData, frozen=True, kw_only=True):
+    """A turn that a crash cut off goes on from its last event."""
+
+    TYPE: ClassVar[str] = "turn_resumed"
+    reason: str = ""
 
 
 class ModelOutputDelta(EventData, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec import Raw, Struct
 
 from agi.protocol.messages import Usage
+from agi.protocol.parts import Json
 
 SessionStatus = Literal["active", "waiting_approval", "failed", "completed", "canceled"]
 Activity = Literal[
@@ -29,11 +30,22 @@ class PendingApproval(Struct, frozen=True, kw_only=True):
     requested_at: str
 
 
-class QueuedTurn(Struct, frozen=True, kw_only=True):
-    """A message that waits behind the running turn."""
+class TurnOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a message asked for itself; absent means as the session has it."""
+
+    agent: str | None = None
+    provider: str | None = None
+    model: str | None = None
+    options: Json | None = None
+
+
+class QueuedTurn(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A message that waits for its turn."""
 
     turn_id: str
     message_id: str
+    asked: TurnOptions = TurnOptions()
+    retry_of: str = ""
 
 
 class Session(Struct, frozen=True, kw_only=True):

@@ -1,0 +1,100 @@
+"""Leases: which process runs a session. Taken before a turn, renewed while it runs, looked at by every append of it.
+
+A lease is free when it has expired or its owner is provably gone (pid and start time). Functions work inside a
+writer's transaction. May import: errors, eventlog.base.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+
+from agi.errors import Conflict, LeaseLost
+from agi.eventlog.base import Lease
+from agi.protocol.ids import new_id
+
+TTL_S = 30.0
+RENEW_S = 10.0
+
+
+def process_owner() -> str:
+    """A name for this process that no other process, now or later, has: pid, start time and boot."""
+    return f"{os.getpid()}:{_started(os.getpid())}:{_boot()}:{new_id('own')[-8:]}"
+
+
+def take(db: sqlite3.Connection, session_id: str, owner: str, now: float | None = None) -> Lease:
+    """Take a session's lease; raises Conflict while another living process holds it."""
+    at = time.time() if now is None else now
+    row = db.execute("SELECT owner, generation, expires_at FROM leases WHERE session_id=?", (session_id,)).fetchone()
+    generation = 1
+    if row is not None:
+        held_by, held_generation, expires_at = row
+        if held_by != owner and expires_at > at * 1000 and is_alive(held_by):
+            raise Conflict(
+                "Another process is running this session.",
+                code="session_busy_elsewhere",
+                hint=f"It is process {held_by.split(':')[0]}; wait for it, or stop it first.",
+            )
+        generation = held_generation + 1
+    db.execute(
+        "INSERT INTO leases VALUES (?,?,?,?) ON CONFLICT (session_id) DO UPDATE SET"
+        " owner=excluded.owner, generation=excluded.generation, expires_at=excluded.expires_at",
+        (session_id, owner, generation, int((at + TTL_S) * 1000)),
+    )
+    return Lease(session_id, owner, generation)
+
+
+def renew(db: sqlite3.Connection, owner: str, now: float | None = None) -> None:
+    """Hold on to every lease of this process a little longer."""
+    at = time.time() if now is None else now
+    db.execute("UPDATE leases SET expires_at=? WHERE owner=?", (int((at + TTL_S) * 1000), owner))
+
+
+def release(db: sqlite3.Connection, lease: Lease) -> None:
+    """Give a lease back; harmless if it was lost meanwhile."""
+    db.execute(
+        "UPDATE leases SET expires_at=0 WHERE session_id=? AND owner=? AND generation=?",
+        (lease.session_id, lease.owner, lease.generation),
+    )
+
+
+def require(db: sqlite3.Connection, lease: Lease) -> None:
+    """Refuse to go on if somebody else took the lease: the fence against a process that was only asleep."""
+    row = db.execute("SELECT owner, generation FROM leases WHERE session_id=?", (lease.session_id,)).fetchone()
+    if row != (lease.owner, lease.generation):
+        raise LeaseLost(
+            "Another process has taken over this session.", hint="Follow its events; this process stops its turn."
+        )
+
+
+def is_free(db: sqlite3.Connection, session_id: str, now: float | None = None) -> bool:
+    """Tell whether nobody living holds the lease."""
+    at = time.time() if now is None else now
+    row = db.execute("SELECT owner, expires_at FROM leases WHERE session_id=?", (session_id,)).fetchone()
+    return row is None or row[1] <= at * 1000 or not is_alive(row[0])
+
+
+def is_alive(owner: str) -> bool:
+    """Tell whether the process that called itself `owner` may still run; unknown counts as alive."""
+    pid, started, boot, _ = owner.split(":")
+    if boot != _boot():
+        return False
+    now = _started(int(pid))
+    return now == started or (now == "?" and os.path.exists(f"/proc/{pid}")) or not os.path.exists("/proc/self/stat")
+
+
+def _started(pid: int) -> str:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stat:
+            return stat.read().rpartition(b")")[2].split()[19].decode()
+    except OSError:
+        return "?"
+
+
+def _boot() -> str:
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as boot:
+            return boot.read(8)
+    except OSError:
+        return "?"

@@ -1,0 +1,229 @@
+"""The log: append, read, follow.
+
+One object for a data folder. Appends go to the writer's thread and return when they are durable; reads are short
+and happen in place; followers get the past from the file and the present from the hub, each event once.
+May import: errors, protocol, eventlog.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
+from pathlib import Path
+
+from agi.errors import NotFound
+from agi.eventlog import leases
+from agi.eventlog.base import Check, Cursor, Entry, Lease, LiveDelta, Projection
+from agi.eventlog.follow import Batch, Follower
+from agi.eventlog.hub import Hub
+from agi.eventlog.mirror import STATE_CHANGES, Mirror
+from agi.eventlog.schema import STEPS, connect, prepare
+from agi.eventlog.writer import Job, Writer
+from agi.protocol.events import Event, ModelOutputDelta, encode_data
+from agi.protocol.times import Clock, to_rfc3339
+
+POLL_S = 0.1
+_SELECT = "SELECT seq, ts, session_id, turn_id, type, data FROM events"
+
+
+class EventLog:
+    """The log of one data folder (`.agi`)."""
+
+    def __init__(
+        self, folder: Path, projection: Projection, *, database: Path | None = None, clock: Clock = time.time
+    ) -> None:
+        self.folder = folder
+        self.path = database or folder / "agi.sqlite"
+        self.hub = Hub()
+        self.owner = leases.process_owner()
+        self.projection = projection
+        self._clock = clock
+        prepare(self.path, (*STEPS, *projection.steps))
+        self.db = connect(self.path)
+        """For reading, on the event loop's thread; never written through."""
+        self.epoch = int(self.db.execute("SELECT value FROM meta WHERE key='epoch'").fetchone()[0])
+        projection.epoch = self.epoch
+        self._seen = int(self.db.execute("SELECT coalesce(max(id), 0) FROM events").fetchone()[0])
+        self.mirror = Mirror(folder / "sessions")
+        self._writer = Writer(self.path, projection.rolled_back)
+        self._watcher: asyncio.Task[None] | None = None
+
+    async def append(
+        self, session_id: str, entries: Sequence[Entry], *, lease: Lease | None = None, check: Check | None = None
+    ) -> list[Event]:
+        """Write events of one session, all or none; returns them, numbered, once they are durable."""
+        return await self.append_nowait(session_id, entries, lease=lease, check=check)
+
+    def append_nowait(
+        self, session_id: str, entries: Sequence[Entry], *, lease: Lease | None = None, check: Check | None = None
+    ) -> asyncio.Future[list[Event]]:
+        """Queue the append and return; appends become durable in the order they were made."""
+        encoded = [(turn_id, data.TYPE, encode_data(data)) for turn_id, data in entries]
+        return self._writer.submit(_Append(self, session_id, to_rfc3339(self._clock()), encoded, lease, check))
+
+    def say_live(self, session_id: str, turn_id: str | None, seq: int, data: ModelOutputDelta) -> None:
+        """Show open text to live followers before it is in the log."""
+        self.hub.publish_live(LiveDelta(seq, to_rfc3339(self._clock()), session_id, turn_id, data))
+
+    def read(self, session_id: str, after: int = 0, limit: int = 1000) -> list[Event]:
+        """Read a page of a session's events."""
+        rows = self.db.execute(
+            f"{_SELECT} WHERE session_id=? AND seq>? ORDER BY seq LIMIT ?",
+            (session_id, after, limit),
+        )
+        return [_event(row) for row in rows]
+
+    def last_seq(self, session_id: str) -> int:
+        """The number of the session's last event; 0 if there is none."""
+        row = self.db.execute("SELECT max(seq) FROM events WHERE session_id=?", (session_id,)).fetchone()
+        return row[0] or 0
+
+    async def follow(self, session_id: str, cursor: Cursor | None = None) -> AsyncIterator[Batch]:
+        """Yield what comes after `cursor` (default: from now), past and live, until the session is deleted."""
+        start = cursor or Cursor(self.last_seq(session_id), None, self.epoch)
+        subscription = self.hub.subscribe(session_id)
+        self._watch()
+        try:
+            follower = Follower(self, session_id, start, subscription)
+            async for batch in follower.batches():
+                yield batch
+        finally:
+            self.hub.unsubscribe(session_id, subscription)
+
+    async def delete(self, session_id: str) -> None:
+        """Remove a session for good: its events, rows, mirror and files."""
+
+        def work(db: sqlite3.Connection) -> None:
+            if not db.execute("DELETE FROM events WHERE session_id=?", (session_id,)).rowcount:
+                raise NotFound(f"There is no session {session_id}.", code="session_not_found")
+            self.projection.forget(db, session_id)
+            db.execute("DELETE FROM leases WHERE session_id=?", (session_id,))
+
+        await self._writer.submit(Job(work))
+        self.mirror.forget(session_id)
+        self.hub.wake_session(session_id)
+
+    async def take_lease(self, session_id: str) -> Lease:
+        """Become the process that runs this session; raises Conflict while another one does."""
+        return await self._writer.submit(Job(lambda db: leases.take(db, session_id, self.owner)))
+
+    async def release_lease(self, lease: Lease) -> None:
+        """Let another process run the session."""
+        await self._writer.submit(Job(lambda db: leases.release(db, lease)))
+
+    async def renew_leases(self) -> None:
+        """Hold on to all leases of this process."""
+        await self._writer.submit(Job(lambda db: leases.renew(db, self.owner)))
+
+    async def mirrored(self) -> None:
+        """Return once the mirror has caught up with what was appended so far."""
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[None] = loop.create_future()
+        self.mirror.call_when_written(partial(loop.call_soon_threadsafe, done.set_result, None))
+        await done
+
+    async def close(self) -> None:
+        """Finish what is queued and close every file."""
+        if self._watcher is not None:
+            self._watcher.cancel()
+            await asyncio.gather(self._watcher, return_exceptions=True)
+        await asyncio.to_thread(self._writer.close)
+        await asyncio.to_thread(self.mirror.close)
+        self.db.close()
+
+    def hear(self, events: list[Event], last_id: int) -> None:
+        """On the event loop: these events of ours are on disk."""
+        if last_id - len(events) == self._seen:
+            self._seen = last_id
+        self.hub.publish(events)
+
+    def _watch(self) -> None:
+        if self._watcher is None or self._watcher.done():
+            self._watcher = asyncio.get_running_loop().create_task(self._watch_others())
+
+    async def _watch_others(self) -> None:
+        """While somebody listens, look for events that another process wrote to the same file."""
+        version = None
+        while self.hub.has_listeners:
+            seen = self.db.execute("PRAGMA data_version").fetchone()[0]
+            if seen != version:
+                version = seen
+                self._publish_unseen()
+            await asyncio.sleep(POLL_S)
+
+    def _publish_unseen(self) -> None:
+        newest = self.db.execute("SELECT coalesce(max(id), 0) FROM events").fetchone()[0]
+        while self._seen < newest:
+            rows = self.db.execute(
+                f"{_SELECT} WHERE id>? AND id<=? ORDER BY id LIMIT 1000",
+                (self._seen, newest),
+            ).fetchall()
+            self.hub.publish(_event(row) for row in rows)
+            self._seen = newest if len(rows) < 1000 else self._seen + 1000
+
+
+class _Append(Job[list[Event]]):
+    """Events of one session on their way to disk."""
+
+    __slots__ = ("_check", "_encoded", "_last_id", "_lease", "_log", "_session_id", "_snapshot", "_ts")
+
+    def __init__(
+        self,
+        log: EventLog,
+        session_id: str,
+        ts: str,
+        encoded: list[tuple[str | None, str, bytes]],
+        lease: Lease | None,
+        check: Check | None,
+    ) -> None:
+        super().__init__(self._write)
+        self._log = log
+        self._session_id = session_id
+        self._ts = ts
+        self._encoded = encoded
+        self._lease = lease
+        self._check = check
+        self._last_id = 0
+        self._snapshot: bytes | None = None
+
+    def _write(self, db: sqlite3.Connection) -> list[Event]:
+        if self._lease is not None:
+            leases.require(db, self._lease)
+        if self._check is not None:
+            self._check(db)
+        seq = db.execute("SELECT max(seq) FROM events WHERE session_id=?", (self._session_id,)).fetchone()[0] or 0
+        events = [
+            Event(seq + n, self._ts, self._session_id, turn_id, kind, raw)
+            for n, (turn_id, kind, raw) in enumerate(self._encoded, 1)
+        ]
+        for event in events:
+            self._last_id = insert(db, event)
+        self._log.projection.apply(db, self._session_id, events)
+        if any(event.type in STATE_CHANGES for event in events):
+            self._snapshot = self._log.projection.snapshot(db, self._session_id)
+        return events
+
+    def committed(self) -> None:
+        """The mirror follows."""
+        self._log.mirror.follow(self._session_id, self.result, self._snapshot)
+
+    def told(self) -> None:
+        """Everybody hears of it."""
+        self._log.hear(self.result, self._last_id)
+
+
+def insert(db: sqlite3.Connection, event: Event) -> int:
+    """Put one numbered event into the table; returns its place among all events."""
+    row = db.execute(
+        "INSERT INTO events (session_id, seq, ts, turn_id, type, data) VALUES (?,?,?,?,?,CAST(? AS TEXT))",
+        (event.session_id, event.seq, event.ts, event.turn_id, event.type, event.raw),
+    )
+    return row.lastrowid or 0
+
+
+def _event(row: tuple[int, str, str, str | None, str, str]) -> Event:
+    seq, ts, session_id, turn_id, kind, data = row
+    return Event(seq, ts, session_id, turn_id, kind, data.encode())

@@ -1,0 +1,85 @@
+"""The database file: how it is opened, and the numbered steps that gave it its shape.
+
+Steps are applied once, in one transaction, and recorded in `user_version`; a file from a newer version is refused.
+May import: errors, eventlog.base.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+
+from agi.errors import Damaged, StorageError
+from agi.eventlog.base import Step
+
+BUSY_MS = 20_000
+
+
+def _events(db: sqlite3.Connection) -> None:
+    db.execute(
+        "CREATE TABLE events (id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT NOT NULL, seq INTEGER NOT NULL,"
+        " ts TEXT NOT NULL, turn_id TEXT, type TEXT NOT NULL, data TEXT NOT NULL, UNIQUE (session_id, seq))"
+    )  # AUTOINCREMENT: an id is never used again, so whoever has seen id n knows all up to n
+    db.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
+    db.execute("INSERT INTO meta VALUES ('epoch', '1')")
+    db.execute(
+        "CREATE TABLE leases (session_id TEXT PRIMARY KEY, owner TEXT NOT NULL, generation INTEGER NOT NULL,"
+        " expires_at INTEGER NOT NULL)"
+    )
+
+
+STEPS: tuple[Step, ...] = (_events,)
+"""The log's own steps; a projection's follow them."""
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Open the file with the settings the log relies on; every connection goes through here."""
+    db = sqlite3.connect(path, timeout=BUSY_MS / 1000, isolation_level=None, cached_statements=256)
+    try:
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA synchronous=FULL")
+        db.execute("PRAGMA foreign_keys=ON")
+        db.execute("PRAGMA wal_autocheckpoint=4000")
+    except sqlite3.DatabaseError as error:
+        db.close()
+        raise _unreadable(path, error) from error
+    return db
+
+
+def prepare(path: Path, steps: Sequence[Step]) -> None:
+    """Make the file if it is missing (0600) and bring it to the newest shape."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if not path.exists():
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW, 0o600))
+    db = connect(path)
+    try:
+        if _version(db) == len(steps):
+            return
+        db.execute("BEGIN IMMEDIATE")
+        done = _version(db)
+        if done > len(steps):
+            raise StorageError(
+                f"{path} was written by a newer version (shape {done}, this version knows {len(steps)}).",
+                code="database_too_new",
+                hint="Update agi, or point --db at another file.",
+            )
+        for step in steps[done:]:
+            step(db)
+        db.execute(f"PRAGMA user_version={len(steps)}")
+        db.execute("COMMIT")
+    except sqlite3.DatabaseError as error:
+        raise _unreadable(path, error) from error
+    finally:
+        db.close()
+
+
+def _version(db: sqlite3.Connection) -> int:
+    return int(db.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _unreadable(path: Path, error: sqlite3.DatabaseError) -> StorageError:
+    if isinstance(error, sqlite3.OperationalError) and "malformed" not in str(error):
+        return StorageError(f"{path} cannot be opened: {error}.", hint="Check that the folder exists and is writable.")
+    return Damaged(f"{path} is not a readable database: {error}.", hint="Run `agi repair` to rebuild it.")

@@ -1,0 +1,157 @@
+"""The one writer: a thread that commits what everybody asked for, many jobs to a transaction.
+
+While one transaction is being synced to disk, the next jobs gather; so a lone job is committed at once and a crowd
+shares its syncs. A job that fails fails alone. Knows nothing of events. May import: errors, eventlog.schema.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from agi.errors import DiskFull, StorageError, Unavailable
+from agi.eventlog.schema import connect
+
+T = TypeVar("T")
+GROUP = 256
+
+
+class Job(Generic[T]):
+    """Work inside a transaction, what follows it, and who waits for it. Subclasses may override the three methods."""
+
+    __slots__ = ("error", "future", "loop", "result", "work")
+
+    def __init__(self, work: Callable[[sqlite3.Connection], T]) -> None:
+        self.work = work
+        self.loop = asyncio.get_running_loop()
+        self.future: asyncio.Future[T] = self.loop.create_future()
+        self.result: T
+        self.error: BaseException | None = None
+
+    def committed(self) -> None:
+        """On the writer's thread, right after the commit."""
+
+    def told(self) -> None:
+        """On the event loop, just before the future is set."""
+
+
+class Writer:
+    """Runs jobs in order, durably, in group commits."""
+
+    def __init__(self, path: Path, rolled_back: Callable[[], None]) -> None:
+        self._path = path
+        self._rolled_back = rolled_back
+        self._jobs: queue.SimpleQueue[Job[object] | None] = queue.SimpleQueue()
+        self._closed = False
+        self._broken: StorageError | None = None
+        self._thread = threading.Thread(target=self._run, name="agi-log-writer", daemon=True)
+        self._thread.start()
+
+    def submit(self, job: Job[T]) -> asyncio.Future[T]:
+        """Queue a job; the future is set once it is on disk."""
+        if self._closed:
+            raise Unavailable("The log is closed.", hint="The daemon is shutting down; try again when it is back.")
+        self._jobs.put(job)  # type: ignore[arg-type]  # the queue holds jobs of every result type
+        return job.future
+
+    def close(self) -> None:
+        """Finish what is queued and stop."""
+        if not self._closed:
+            self._closed = True
+            self._jobs.put(None)
+            self._thread.join()
+
+    def _run(self) -> None:
+        db = connect(self._path)
+        try:
+            while self._serve(db):
+                pass
+        finally:
+            db.close()
+
+    def _serve(self, db: sqlite3.Connection) -> bool:
+        first = self._jobs.get()
+        group: list[Job[object]] = []
+        job: Job[object] | None = first
+        while job is not None:
+            group.append(job)
+            if len(group) == GROUP or self._jobs.empty():
+                break
+            job = self._jobs.get()
+        if group:
+            self._commit(db, group)
+            for done in group:
+                if done.error is None:
+                    done.committed()
+            self._tell(group)
+        return job is not None
+
+    def _commit(self, db: sqlite3.Connection, group: list[Job[object]]) -> None:
+        if self._broken is not None:
+            for job in group:
+                job.error = self._broken
+            return
+        try:
+            self._transact(db, group)
+        except Exception as error:
+            # One bad job must not take the others with it: try each in a transaction of its own.
+            if len(group) == 1:
+                group[0].error = self._explain(error)
+                return
+            for job in group:
+                self._commit(db, [job])
+
+    def _transact(self, db: sqlite3.Connection, group: list[Job[object]]) -> None:
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            for job in group:
+                job.result = job.work(db)
+            db.execute("COMMIT")
+        except BaseException:
+            self._rolled_back()
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+            raise
+
+    def _explain(self, error: Exception) -> Exception:
+        if not isinstance(error, sqlite3.Error):
+            return error
+        if "full" in str(error) or getattr(error, "errno", None) == errno.ENOSPC:
+            return DiskFull("The disk is full; nothing was written.", hint="Free some space and try again.")
+        failure = StorageError(f"The log could not be written: {error}.", hint="See `agi doctor`.")
+        if "I/O" in str(error):
+            # After a failed sync nobody knows what reached the disk, so nothing more is claimed to.
+            self._broken = StorageError(
+                f"The disk failed ({error}); the log takes no more events.", hint="Check the disk, then restart agi."
+            )
+        return failure
+
+    @staticmethod
+    def _tell(group: list[Job[object]]) -> None:
+        loops = {job.loop for job in group}
+        for loop in loops:
+            jobs = [job for job in group if job.loop is loop]
+            try:
+                loop.call_soon_threadsafe(_deliver, jobs)
+            except RuntimeError:  # the loop is gone; the work is on disk all the same
+                continue
+
+
+def _deliver(jobs: list[Job[object]]) -> None:
+    """On the event loop: first everybody hears of the new events, then the callers go on."""
+    for job in jobs:
+        if job.error is None:
+            job.told()
+    for job in jobs:
+        if job.future.cancelled():
+            continue
+        if job.error is None:
+            job.future.set_result(job.result)
+        else:
+            job.future.set_exception(job.error)

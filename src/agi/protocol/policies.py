@@ -1,0 +1,69 @@
+"""What a user allows, as values: approvals, verification, patch review, budgets, step limits.
+
+Only the values and their defaults, so that settings files can be turned into them; the rules that apply them live in
+the room `policy`. May import: protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Literal
+
+from msgspec import Struct
+
+from agi.protocol.tools import ToolKind
+
+ReviewMode = Literal["off", "request", "auto"]
+
+STEP_LIMITS: Mapping[str, int] = MappingProxyType({"general": 10, "build": 100, "plan": 50})
+"""How many model calls one turn of a built-in agent may make."""
+OTHER_STEP_LIMIT = 50
+"""The same for agents a project adds."""
+
+
+class ApprovalPolicy(Struct, frozen=True, kw_only=True):
+    """Which calls a person is asked about before they run."""
+
+    require_for_kinds: tuple[ToolKind, ...] = (ToolKind.WRITE, ToolKind.EXEC, ToolKind.NET)
+    """Tools of these kinds ask."""
+    require_for_tools: tuple[str, ...] = ()
+    """These tools ask too, whatever their kind; aliases count."""
+
+
+class VerifyPolicy(Struct, frozen=True, kw_only=True):
+    """How a change of the workspace is checked before a turn may end."""
+
+    auto_verify: bool = True
+    """Run the commands by themselves after a turn that changed files."""
+    commands: tuple[str, ...] = ("make test",)
+    """What is run, one after the other, until one fails."""
+    require_clean: bool = False
+    """Verification passes only when it leaves the files as it found them."""
+    max_attempts: int = 3
+    """How often a failing verification sends the agent back to work."""
+
+
+class PatchReviewPolicy(Struct, frozen=True, kw_only=True):
+    """Whether a patch is shown before it is applied."""
+
+    mode: ReviewMode = "off"
+    """`off`: applied at once; `auto`: proposed in the log, then applied; `request`: waits for a person."""
+
+
+class Budget(Struct, frozen=True, kw_only=True):
+    """What a turn or a session may use up; None is no limit."""
+
+    usd: float | None = None
+    """Money, as far as the price is known."""
+    tokens: int | None = None
+    """Tokens in and out."""
+    steps: int | None = None
+    """Model calls."""
+    seconds: float | None = None
+    """Time spent working; waiting for a person does not count."""
+
+
+def step_limit(agent: str) -> int:
+    """Tell how many model calls a turn of this agent may make unless something else is configured."""
+    return STEP_LIMITS.get(agent, OTHER_STEP_LIMIT)

@@ -1,0 +1,179 @@
+"""Reading the views: sessions, messages with their parts, turns, attachments. Short reads on the loop's connection.
+
+May import: errors, protocol, views.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+
+import msgspec
+from msgspec import Struct
+
+from agi.errors import NotFound
+from agi.protocol.messages import Message
+from agi.protocol.parts import (
+    ErrorContent,
+    ErrorPart,
+    Part,
+    ToolCallContent,
+    ToolCallPart,
+    ToolResultContent,
+    ToolResultPart,
+)
+from agi.protocol.sessions import TurnStatus
+from agi.protocol.times import to_rfc3339
+from agi.views.state import SessionState
+from agi.views.tables import QUEUED
+
+_END = 1 << 62
+_JOINED = (
+    "SELECT m.id, m.turn_id, m.info, p.id, p.type, p.content"
+    " FROM messages m LEFT JOIN message_parts p ON p.message_id=m.id"
+)
+_decode_state = msgspec.json.Decoder(SessionState).decode
+_decode_info = msgspec.json.Decoder(Message).decode
+_decode_part = msgspec.json.Decoder(Part).decode
+_decode_call = msgspec.json.Decoder(ToolCallContent).decode
+_decode_result = msgspec.json.Decoder(ToolResultContent).decode
+_decode_error = msgspec.json.Decoder(ErrorContent).decode
+
+
+class Turn(Struct, frozen=True, kw_only=True):
+    """A turn and how it ended; `outcome` is the JSON of its last event's data."""
+
+    id: str
+    session_id: str
+    message_id: str
+    status: TurnStatus
+    retry_of: str | None
+    outcome: bytes | None
+
+
+class Attachment(Struct, frozen=True, kw_only=True):
+    """A file stored with a session."""
+
+    ref: str
+    filename: str
+    mime_type: str
+    size: int
+    sha256: str
+    created_at: str
+
+
+def session_state(db: sqlite3.Connection, session_id: str) -> SessionState:
+    """The session as it stands; raises NotFound."""
+    row = db.execute("SELECT state FROM sessions WHERE id=?", (session_id,)).fetchone()
+    if row is None:
+        raise NotFound(
+            f"There is no session {session_id[:80]!r}.",
+            code="session_not_found",
+            hint="List the sessions with GET /v1/sessions or `agi sessions`.",
+        )
+    return _decode_state(row[0])
+
+
+def list_sessions(
+    db: sqlite3.Connection, *, limit: int, before: int | None = None, unlisted: bool = False
+) -> list[SessionState]:
+    """Sessions, most recently touched first; `before` is unix milliseconds."""
+    rows = db.execute(
+        "SELECT state FROM sessions WHERE listed>=? AND updated_at<? ORDER BY updated_at DESC, id DESC LIMIT ?",
+        (0 if unlisted else 1, before if before is not None else _END, limit),
+    )
+    return [_decode_state(row[0]) for row in rows]
+
+
+def live_sessions(db: sqlite3.Connection) -> list[str]:
+    """Sessions with a turn running or queued, as the log has it."""
+    return [row[0] for row in db.execute("SELECT id FROM sessions WHERE live ORDER BY id")]
+
+
+def list_messages(
+    db: sqlite3.Connection, session_id: str, *, limit: int, before: str | None = None
+) -> tuple[list[Message], bool]:
+    """The last `limit` messages in order (before the message `before`), and whether there are earlier ones."""
+    end = _END
+    if before is not None:
+        row = db.execute("SELECT position FROM messages WHERE id=? AND session_id=?", (before, session_id)).fetchone()
+        if row is None:
+            raise NotFound(f"There is no message {before[:80]!r} in this session.", code="message_not_found")
+        end = row[0]
+    rows = db.execute(
+        _JOINED + " WHERE m.id IN (SELECT id FROM messages WHERE session_id=? AND position<?"
+        ' ORDER BY position DESC, id DESC LIMIT ?) ORDER BY m.position, m.id, p."index"',
+        (session_id, end, limit + 1),
+    )
+    found = _messages(session_id, rows)
+    return found[-limit:], len(found) > limit
+
+
+def history(db: sqlite3.Connection, session_id: str) -> list[Message]:
+    """Every message that has its place in the conversation; queued ones have not."""
+    rows = db.execute(
+        _JOINED + ' WHERE m.session_id=? AND m.position<? ORDER BY m.position, m.id, p."index"',
+        (session_id, QUEUED),
+    )
+    return _messages(session_id, rows)
+
+
+def turn(db: sqlite3.Connection, session_id: str, turn_id: str) -> Turn:
+    """One turn; raises NotFound."""
+    row = db.execute(
+        "SELECT id, session_id, message_id, status, retry_of, outcome FROM turns WHERE id=? AND session_id=?",
+        (turn_id, session_id),
+    ).fetchone()
+    if row is None:
+        raise NotFound(
+            f"There is no turn {turn_id[:80]!r} in this session.",
+            code="turn_not_found",
+            hint="The session's last_turn_id, or the events of the session, name its turns.",
+        )
+    outcome = row[5].encode() if row[5] is not None else None
+    return Turn(id=row[0], session_id=row[1], message_id=row[2], status=row[3], retry_of=row[4], outcome=outcome)
+
+
+def turn_messages(db: sqlite3.Connection, session_id: str, turn_id: str) -> list[Message]:
+    """What was said in one turn, in order."""
+    rows = db.execute(
+        _JOINED + ' WHERE m.session_id=? AND m.turn_id=? ORDER BY m.position, m.id, p."index"',
+        (session_id, turn_id),
+    )
+    return _messages(session_id, rows)
+
+
+def attachments(db: sqlite3.Connection, session_id: str) -> list[Attachment]:
+    """The session's files, oldest first."""
+    rows = db.execute(
+        "SELECT ref, filename, mime_type, size, sha256, created_at FROM attachments WHERE session_id=?"
+        " ORDER BY created_at, ref",
+        (session_id,),
+    )
+    return [
+        Attachment(ref=r[0], filename=r[1], mime_type=r[2], size=r[3], sha256=r[4], created_at=to_rfc3339(r[5] / 1000))
+        for r in rows
+    ]
+
+
+def _messages(session_id: str, rows: Iterable[tuple[str, str | None, str, str | None, str, str]]) -> list[Message]:
+    """Gather joined rows (one a part) into messages."""
+    found: list[tuple[Message, list[Part]]] = []
+    for message_id, turn_id, info, part_id, kind, content in rows:
+        if not found or found[-1][0].id != message_id:
+            message = msgspec.structs.replace(_decode_info(info), session_id=session_id, turn_id=turn_id)
+            found.append((message, []))
+        if part_id is not None:
+            found[-1][1].append(_part(part_id, kind, content))
+    return [msgspec.structs.replace(message, parts=tuple(parts)) for message, parts in found]
+
+
+def _part(part_id: str, kind: str, content: str) -> Part:
+    if kind == "tool_call":
+        return ToolCallPart(content=_decode_call(content), id=part_id)
+    if kind == "tool_result":
+        return ToolResultPart(content=_decode_result(content), id=part_id)
+    if kind == "error":
+        return ErrorPart(content=_decode_error(content), id=part_id)
+    part: Part = msgspec.structs.replace(_decode_part(content), id=part_id)
+    return part

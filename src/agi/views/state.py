@@ -1,0 +1,319 @@
+"""How a session stands: a fold over its events, small enough to be kept beside them.
+
+`fold` is the one place that says what events mean for a session; clients, recovery and the running turn all go by it.
+Pure. May import: protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct, field
+
+from agi.protocol import events as ev
+from agi.protocol.events import Event
+from agi.protocol.messages import Usage
+from agi.protocol.parts import Json
+from agi.protocol.sessions import Activity, PendingApproval, QueuedTurn, Session, SessionStatus
+
+
+class Answer(Struct, frozen=True):
+    """How an approval was answered."""
+
+    granted: bool
+    cause: str = ""
+    reason: str = ""
+
+
+class TurnState(Struct, kw_only=True):
+    """The turn that is being answered."""
+
+    id: str
+    message_id: str
+    agent: str
+    provider: str
+    model: str
+    started_at: str
+    options: Json | None = None
+    steps: int = 0
+    usage: Usage = Usage()
+    pending: list[PendingApproval] = field(default_factory=list)
+    answers: dict[str, Answer] = field(default_factory=dict)
+    open_calls: dict[str, str] = field(default_factory=dict)
+    """Calls that were started and have no result: id to name."""
+    open_message: str = ""
+    """The message being streamed, once a piece of it is in the log."""
+    open_seq: int = 0
+    """Where in the log that first piece is."""
+    last_message: str | None = None
+    """The last whole answer of the model."""
+    changed: bool = False
+    verifying: str = ""
+    """The verification that was started and has no outcome."""
+    attempts: int = 0
+    verification: ev.VerificationStatus = "not_run"
+    cancel_requested: bool = False
+
+
+class SessionState(Struct, kw_only=True):
+    """A session, folded."""
+
+    id: str
+    agent: str
+    workspace_path: str
+    project_path: str
+    created_at: str
+    updated_at: str
+    title: str | None = None
+    provider: str | None = None
+    model: str | None = None
+    system_prompt: str | None = None
+    auto_run: bool = True
+    ephemeral: bool = False
+    status: SessionStatus = "active"
+    last_seq: int = 0
+    last_turn_id: str | None = None
+    turn: TurnState | None = None
+    queue: list[QueuedTurn] = field(default_factory=list)
+    grants: list[str] = field(default_factory=list)
+    """Tools approved for the rest of the session."""
+    usage: Usage = Usage()
+
+    @property
+    def activity(self) -> Activity:
+        """What it is doing, finer than the status."""
+        if self.turn is None:
+            return "queued" if self.queue else "idle"
+        if self.turn.pending:
+            return "waiting_approval"
+        return "verifying" if self.turn.verifying else "running"
+
+    def public(self, epoch: int) -> Session:
+        """The session as clients see it."""
+        return Session(
+            id=self.id,
+            session_id=self.id,
+            title=self.title,
+            agent=self.agent,
+            provider=self.provider,
+            model=self.model,
+            workspace_path=self.workspace_path,
+            project_path=self.project_path,
+            system_prompt=self.system_prompt,
+            auto_run=self.auto_run,
+            created_at=self.created_at,
+            updated_at=self.updated_at,
+            status=self.status,
+            activity=self.activity,
+            last_turn_id=self.last_turn_id,
+            last_seq=self.last_seq,
+            epoch=epoch,
+            queue=tuple(self.queue),
+            pending_approvals=tuple(self.turn.pending) if self.turn else (),
+            usage=self.usage,
+        )
+
+
+def fold(state: SessionState | None, event: Event) -> SessionState | None:
+    """Take one more event into account; unknown types only move the end of the log."""
+    data = event.data
+    if isinstance(data, ev.SessionCreated):
+        state = _created(data, event)
+    if state is None:
+        return None
+    state.last_seq = event.seq
+    state.updated_at = event.ts
+    if data is not None:
+        handler = _HANDLERS.get(type(data))
+        if handler is not None:
+            handler(state, event, data)
+    return state
+
+
+def _created(data: ev.SessionCreated, event: Event) -> SessionState:
+    return SessionState(
+        id=data.id,
+        agent=data.agent,
+        workspace_path=data.workspace_path,
+        project_path=data.project_path,
+        created_at=data.created_at,
+        updated_at=event.ts,
+        title=data.title,
+        provider=data.provider,
+        model=data.model,
+        system_prompt=data.system_prompt,
+        auto_run=data.auto_run,
+        ephemeral=data.ephemeral,
+    )
+
+
+def _updated(state: SessionState, event: Event, data: ev.SessionUpdated) -> None:
+    state.title = data.title if data.title is not None else state.title
+    state.agent = data.agent or state.agent
+    state.provider = data.provider or state.provider
+    state.model = data.model or state.model
+
+
+def _message_added(state: SessionState, event: Event, data: ev.MessageAdded) -> None:
+    if data.run and event.turn_id and data.message.origin != "verification":
+        _enqueue(state, QueuedTurn(turn_id=event.turn_id, message_id=data.message.id, asked=data.asked))
+
+
+def _turn_requested(state: SessionState, event: Event, data: ev.TurnRequested) -> None:
+    _enqueue(state, QueuedTurn(turn_id=event.turn_id or "", message_id=data.message_id, retry_of=data.retry_of))
+
+
+def _enqueue(state: SessionState, queued: QueuedTurn) -> None:
+    state.queue.append(queued)
+    state.last_turn_id = queued.turn_id
+    if state.status != "waiting_approval":
+        state.status = "active"
+
+
+def _turn_started(state: SessionState, event: Event, data: ev.TurnStarted) -> None:
+    turn_id = event.turn_id or ""
+    state.queue = [queued for queued in state.queue if queued.turn_id != turn_id]
+    state.status = "active"
+    if not state.queue:
+        state.last_turn_id = turn_id
+    state.turn = TurnState(
+        id=turn_id,
+        message_id=data.message_id,
+        agent=data.agent,
+        provider=data.provider,
+        model=data.model,
+        options=data.options,
+        started_at=event.ts,
+    )
+
+
+def _turn_resumed(state: SessionState, event: Event, data: ev.TurnResumed) -> None:
+    if state.turn:
+        state.turn.open_message = state.turn.verifying = ""
+
+
+def _delta(state: SessionState, event: Event, data: ev.ModelOutputDelta) -> None:
+    if state.turn and state.turn.open_message != data.message_id:
+        state.turn.open_message, state.turn.open_seq = data.message_id, event.seq
+
+
+def _model_output_completed(state: SessionState, event: Event, data: ev.ModelOutputCompleted) -> None:
+    if state.turn:
+        state.turn.open_message = ""
+        if data.message.status == "complete":
+            state.turn.steps += 1
+            state.turn.last_message = data.message.id
+
+
+def _usage_recorded(state: SessionState, event: Event, data: ev.UsageRecorded) -> None:
+    state.usage = state.usage.plus(data.usage)
+    if state.turn:
+        state.turn.usage = state.turn.usage.plus(data.usage)
+
+
+def _tool_call_started(state: SessionState, event: Event, data: ev.ToolCallStarted) -> None:
+    if state.turn:
+        state.turn.open_calls[data.tool_call.id] = data.tool_call.name
+
+
+def _tool_call_completed(state: SessionState, event: Event, data: ev.ToolCallCompleted) -> None:
+    turn = state.turn
+    if turn:
+        turn.open_calls.pop(data.tool_call_id, None)
+        turn.answers.pop(data.tool_call_id, None)
+        if data.tool_result.changed or data.interrupted:
+            turn.changed = True
+            turn.verification = "stale" if turn.verification == "passed" else turn.verification
+
+
+def _approval_requested(state: SessionState, event: Event, data: ev.ApprovalRequested) -> None:
+    if state.turn:
+        pending = PendingApproval(
+            turn_id=event.turn_id or "",
+            tool_call_id=data.tool_call_id,
+            name=data.name,
+            input=data.input,
+            risk=data.risk,
+            rule=data.rule,
+            reason=data.reason,
+            requested_at=event.ts,
+        )
+        state.turn.pending.append(pending)
+        state.status = "waiting_approval"
+
+
+def _approval_granted(state: SessionState, event: Event, data: ev.ApprovalGranted) -> None:
+    _answered(state, data.tool_call_id, Answer(granted=True, reason=data.reason))
+    if data.remember == "session" and data.name not in state.grants:
+        state.grants.append(data.name)
+
+
+def _approval_denied(state: SessionState, event: Event, data: ev.ApprovalDenied) -> None:
+    _answered(state, data.tool_call_id, Answer(granted=False, cause=data.cause, reason=data.reason))
+
+
+def _answered(state: SessionState, call_id: str, answer: Answer) -> None:
+    if state.turn:
+        state.turn.pending = [pending for pending in state.turn.pending if pending.tool_call_id != call_id]
+        state.turn.answers[call_id] = answer
+        if not state.turn.pending and state.status == "waiting_approval":
+            state.status = "active"
+
+
+def _verification_started(state: SessionState, event: Event, data: ev.VerificationStarted) -> None:
+    if state.turn:
+        state.turn.verifying = data.verification_id
+        state.turn.attempts = data.attempt
+
+
+def _verification_completed(state: SessionState, event: Event, data: ev.VerificationCompleted) -> None:
+    if state.turn:
+        state.turn.verifying = ""
+        state.turn.verification = data.status
+        state.turn.attempts = data.attempt
+
+
+def _cancel_requested(state: SessionState, event: Event, data: ev.CancelRequested) -> None:
+    if state.turn and state.turn.id == event.turn_id:
+        state.turn.cancel_requested = True
+
+
+def _turn_over(state: SessionState, event: Event, data: ev.EventData) -> None:
+    if state.turn and state.turn.id == event.turn_id:
+        state.turn = None
+    state.queue = [queued for queued in state.queue if queued.turn_id != event.turn_id]
+
+
+def _session_status(status: SessionStatus) -> Callable[[SessionState, Event, ev.EventData], None]:
+    def handler(state: SessionState, event: Event, data: ev.EventData) -> None:
+        state.status = status
+
+    return handler
+
+
+# Each handler takes the data type it is listed under, which the table's type cannot say.
+_HANDLERS: dict[type[ev.EventData], Callable[[SessionState, Event, Any], None]] = {
+    ev.SessionUpdated: _updated,
+    ev.MessageAdded: _message_added,
+    ev.TurnRequested: _turn_requested,
+    ev.TurnStarted: _turn_started,
+    ev.TurnResumed: _turn_resumed,
+    ev.ModelOutputDelta: _delta,
+    ev.ModelOutputCompleted: _model_output_completed,
+    ev.UsageRecorded: _usage_recorded,
+    ev.ToolCallStarted: _tool_call_started,
+    ev.ToolCallCompleted: _tool_call_completed,
+    ev.ApprovalRequested: _approval_requested,
+    ev.ApprovalGranted: _approval_granted,
+    ev.ApprovalDenied: _approval_denied,
+    ev.VerificationStarted: _verification_started,
+    ev.VerificationCompleted: _verification_completed,
+    ev.CancelRequested: _cancel_requested,
+    ev.TurnCompleted: _turn_over,
+    ev.TurnFailed: _turn_over,
+    ev.TurnCanceled: _turn_over,
+    ev.SessionCompleted: _session_status("completed"),
+    ev.SessionFailed: _session_status("failed"),
+    ev.SessionCanceled: _session_status("canceled"),
+}

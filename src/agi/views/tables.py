@@ -1,0 +1,269 @@
+"""Seed 004's tables (sessions, messages, message_parts, artifacts), and ours beside them (turns, attachments).
+
+Written inside the transaction of the events they are made from, on the writer's thread. Times are unix milliseconds.
+A message that waits in the queue stands behind all others; it gets its place where its turn begins. May import: protocol, views.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from agi.eventlog.base import Step
+from agi.protocol import events as ev
+from agi.protocol.events import Event
+from agi.protocol.messages import Message
+from agi.protocol.parts import ErrorPart, Part, ToolCallPart, ToolResultContent, ToolResultPart
+from agi.protocol.times import to_millis
+from agi.views.state import SessionState, fold
+
+_encode = msgspec.json.Encoder().encode
+_decode_state = msgspec.json.Decoder(SessionState).decode
+REMEMBERED = 512
+QUEUED = 1 << 60
+"""Added to the position of a message whose turn has not begun, so that it stands behind all others."""
+
+
+def _tables(db: sqlite3.Connection) -> None:
+    db.execute(
+        "CREATE TABLE sessions (id TEXT PRIMARY KEY, title TEXT, agent TEXT NOT NULL, project_path TEXT NOT NULL,"
+        " created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, status TEXT NOT NULL, live INTEGER NOT NULL,"
+        " listed INTEGER NOT NULL, last_seq INTEGER NOT NULL, state TEXT NOT NULL)"
+    )
+    db.execute("CREATE INDEX sessions_recent ON sessions (listed, updated_at)")
+    db.execute("CREATE INDEX sessions_live ON sessions (live) WHERE live")
+    db.execute(
+        "CREATE TABLE messages (id TEXT PRIMARY KEY, session_id TEXT NOT NULL REFERENCES sessions (id)"
+        " ON DELETE CASCADE, role TEXT NOT NULL, status TEXT NOT NULL, created_at INTEGER NOT NULL, turn_id TEXT,"
+        " position INTEGER NOT NULL, info TEXT NOT NULL)"
+    )
+    db.execute("CREATE INDEX messages_session_id ON messages (session_id, position)")
+    db.execute(
+        "CREATE TABLE message_parts (id TEXT PRIMARY KEY, message_id TEXT NOT NULL REFERENCES messages (id)"
+        ' ON DELETE CASCADE, "index" INTEGER NOT NULL, type TEXT NOT NULL, content TEXT NOT NULL)'
+    )
+    db.execute('CREATE INDEX message_parts_message_id ON message_parts (message_id, "index")')
+    db.execute(
+        "CREATE TABLE artifacts (id TEXT PRIMARY KEY, message_part_id TEXT UNIQUE REFERENCES message_parts (id)"
+        " ON DELETE CASCADE, kind TEXT NOT NULL, path TEXT, mime TEXT, size INTEGER, sha256 TEXT)"
+    )
+    db.execute(
+        "CREATE TABLE turns (id TEXT PRIMARY KEY, session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,"
+        " message_id TEXT NOT NULL, status TEXT NOT NULL, retry_of TEXT, outcome TEXT, ended_at INTEGER)"
+    )
+    db.execute("CREATE INDEX turns_session_id ON turns (session_id)")
+    db.execute(
+        "CREATE TABLE attachments (session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,"
+        " ref TEXT NOT NULL, filename TEXT NOT NULL, mime_type TEXT NOT NULL, size INTEGER NOT NULL,"
+        " sha256 TEXT NOT NULL, created_at INTEGER NOT NULL, PRIMARY KEY (session_id, ref))"
+    )
+
+
+class Tables:
+    """The projection the log writes through; remembers the state of sessions it touched last."""
+
+    steps: tuple[Step, ...] = (_tables,)
+
+    def __init__(self) -> None:
+        self.epoch = 1
+        self._states: OrderedDict[str, SessionState] = OrderedDict()
+
+    def apply(self, db: sqlite3.Connection, session_id: str, events: Sequence[Event]) -> None:
+        """Fold the events into the session's row, and each into the rows it is about."""
+        state = self._state(db, session_id, events[0].seq - 1)
+        for event in events:
+            created = state is None
+            state = fold(state, event)
+            if state is None:
+                continue
+            if created:
+                _save(db, state)
+            writer = _WRITERS.get(event.type)
+            if writer is not None and event.data is not None:
+                writer(db, event, event.data)
+        if state is not None:
+            _save(db, state)
+            self._remember(session_id, state)
+
+    def snapshot(self, db: sqlite3.Connection, session_id: str) -> bytes | None:
+        """`session.json`: the session as clients see it, indented for people."""
+        state = self._states.get(session_id)
+        if state is None:
+            return None
+        return msgspec.json.format(_encode(state.public(self.epoch)), indent=2) + b"\n"
+
+    def forget(self, db: sqlite3.Connection, session_id: str) -> None:
+        """Remove the session; its messages, parts, artifacts, turns and attachments go with it."""
+        self._states.pop(session_id, None)
+        db.execute("DELETE FROM sessions WHERE id=?", (session_id,))
+
+    def rolled_back(self) -> None:
+        """What was folded did not happen."""
+        self._states.clear()
+
+    def _state(self, db: sqlite3.Connection, session_id: str, last_seq: int) -> SessionState | None:
+        state = self._states.get(session_id)
+        if state is None or state.last_seq != last_seq:
+            row = db.execute("SELECT state FROM sessions WHERE id=?", (session_id,)).fetchone()
+            state = _decode_state(row[0]) if row else None
+        return state
+
+    def _remember(self, session_id: str, state: SessionState) -> None:
+        self._states[session_id] = state
+        self._states.move_to_end(session_id)
+        if len(self._states) > REMEMBERED:
+            self._states.popitem(last=False)
+
+
+def _save(db: sqlite3.Connection, state: SessionState) -> None:
+    db.execute(
+        "INSERT INTO sessions VALUES (?,?,?,?,?,?,?,?,?,?,CAST(? AS TEXT)) ON CONFLICT (id) DO UPDATE SET"
+        " title=excluded.title, agent=excluded.agent, updated_at=excluded.updated_at, status=excluded.status,"
+        " live=excluded.live, last_seq=excluded.last_seq, state=excluded.state",
+        (
+            state.id,
+            state.title,
+            state.agent,
+            state.project_path,
+            to_millis(state.created_at),
+            to_millis(state.updated_at),
+            state.status,
+            state.turn is not None or bool(state.queue),
+            not state.ephemeral,
+            state.last_seq,
+            _encode(state),
+        ),
+    )
+
+
+def _message_added(db: sqlite3.Connection, event: Event, data: ev.MessageAdded) -> None:
+    waits = data.run and data.message.origin != "verification"
+    _put_message(db, data.message, event, event.seq + QUEUED if waits else event.seq)
+    if waits and event.turn_id:
+        _put_turn(db, event, data.message.id, "queued", "")
+
+
+def _turn_requested(db: sqlite3.Connection, event: Event, data: ev.TurnRequested) -> None:
+    _put_turn(db, event, data.message_id, "queued", data.retry_of)
+
+
+def _turn_started(db: sqlite3.Connection, event: Event, data: ev.TurnStarted) -> None:
+    db.execute("UPDATE messages SET position=? WHERE id=? AND position>=?", (event.seq, data.message_id, QUEUED))
+    _put_turn(db, event, data.message_id, "running", data.retry_of)
+
+
+def _put_turn(db: sqlite3.Connection, event: Event, message_id: str, status: str, retry_of: str) -> None:
+    db.execute(
+        "INSERT INTO turns (id, session_id, message_id, status, retry_of) VALUES (?,?,?,?,?)"
+        " ON CONFLICT (id) DO UPDATE SET status=excluded.status",
+        (event.turn_id, event.session_id, message_id, status, retry_of or None),
+    )
+
+
+def _delta(db: sqlite3.Connection, event: Event, data: ev.ModelOutputDelta) -> None:
+    if data.offset == 0:
+        begun = Message(id=data.message_id, role="assistant", parts=(), created_at=event.ts, status="pending")
+        db.execute(
+            "INSERT OR IGNORE INTO messages VALUES (?,?,'assistant','pending',?,?,?,CAST(? AS TEXT))",
+            (begun.id, event.session_id, to_millis(event.ts), event.turn_id, event.seq, _encode(begun)),
+        )
+
+
+def _model_output_completed(db: sqlite3.Connection, event: Event, data: ev.ModelOutputCompleted) -> None:
+    _put_message(db, data.message, event, event.seq)
+
+
+def _tool_call_completed(db: sqlite3.Connection, event: Event, data: ev.ToolCallCompleted) -> None:
+    result = data.tool_result
+    content = ToolResultContent(
+        id=data.tool_call_id,
+        name=data.name,
+        ok=result.ok,
+        parts=result.parts,
+        result=result.result,
+        artifact=result.artifact,
+        error=result.error,
+        finished_at=to_millis(event.ts),
+    )
+    part = ToolResultPart(content=content, id=_part_id(data.message_id, 0))
+    message = Message(
+        id=data.message_id, role="tool", parts=(part,), created_at=event.ts, status="complete" if result.ok else "error"
+    )
+    _put_message(db, message, event, event.seq)
+    if result.artifact is not UNSET and result.artifact.id:
+        kept = result.artifact
+        db.execute(
+            "INSERT OR IGNORE INTO artifacts VALUES (?,?,?,?,?,?,?)",
+            (kept.id, part.id, kept.kind, kept.path or None, kept.mime or None, kept.size or None, kept.sha256 or None),
+        )
+
+
+def _turn_over(status: str) -> Callable[[sqlite3.Connection, Event, ev.EventData], None]:
+    def write(db: sqlite3.Connection, event: Event, data: ev.EventData) -> None:
+        db.execute(
+            "UPDATE turns SET status=?, outcome=CAST(? AS TEXT), ended_at=? WHERE id=?",
+            (status, event.raw, to_millis(event.ts), event.turn_id),
+        )
+
+    return write
+
+
+def _attachment_added(db: sqlite3.Connection, event: Event, data: ev.AttachmentAdded) -> None:
+    db.execute(
+        "INSERT OR REPLACE INTO attachments VALUES (?,?,?,?,?,?,?)",
+        (event.session_id, data.ref, data.filename, data.mime_type, data.size, data.sha256, to_millis(event.ts)),
+    )
+
+
+def _put_message(db: sqlite3.Connection, message: Message, event: Event, position: int) -> None:
+    info = msgspec.structs.replace(message, parts=(), session_id="", turn_id=None)
+    db.execute(
+        "INSERT INTO messages VALUES (?,?,?,?,?,?,?,CAST(? AS TEXT)) ON CONFLICT (id) DO UPDATE SET"
+        " status=excluded.status, info=excluded.info",
+        (
+            message.id,
+            event.session_id,
+            message.role,
+            message.status,
+            to_millis(message.created_at),
+            event.turn_id,
+            position,
+            _encode(info),
+        ),
+    )
+    db.executemany(
+        "INSERT OR REPLACE INTO message_parts VALUES (?,?,?,?,CAST(? AS TEXT))",
+        [_part_row(message.id, index, part) for index, part in enumerate(message.parts)],
+    )
+
+
+def _part_row(message_id: str, index: int, part: Part) -> tuple[str, str, int, str, bytes]:
+    kind = str(part.__struct_config__.tag)
+    # Calls, results and errors have seed 004's content of their own; for the others the part itself is the content.
+    content = part.content if isinstance(part, ToolCallPart | ToolResultPart | ErrorPart) else part
+    return (part.id or _part_id(message_id, index), message_id, index, kind, _encode(content))
+
+
+def _part_id(message_id: str, index: int) -> str:
+    """An id for a part that has none; the same whenever the tables are made again."""
+    return f"part_{message_id.partition('_')[2][:-2]}{index:02x}"
+
+
+# Each writer takes the data type it is listed under, which the table's type cannot say.
+_WRITERS: dict[str, Callable[[sqlite3.Connection, Event, Any], None]] = {
+    "message_added": _message_added,
+    "turn_requested": _turn_requested,
+    "turn_started": _turn_started,
+    "model_output_delta": _delta,
+    "model_output_completed": _model_output_completed,
+    "tool_call_completed": _tool_call_completed,
+    "turn_completed": _turn_over("completed"),
+    "turn_failed": _turn_over("failed"),
+    "turn_canceled": _turn_over("canceled"),
+    "attachment_added": _attachment_added,
+}
