@@ -25,6 +25,13 @@ Step = Callable[[sqlite3.Connection], None]
 """A numbered change of the database's shape, applied once."""
 
 
+ENDINGS = frozenset({"turn_completed", "turn_failed", "turn_canceled"})
+"""The events that end a turn, be it running or queued."""
+
+CLOSES_TEXT = frozenset({"model_output_completed", "turn_started", "turn_resumed"})
+"""After one of these, the part that was open is open no more. Endings are not among them: they may be a queued turn's."""
+
+
 class Lease(Struct, frozen=True):
     """The right to run one session's turns, held by one process at a time."""
 
@@ -84,7 +91,7 @@ class Cursor(Struct, frozen=True):
         return f"{self.seq}{offset}" + (f"@{self.epoch}" if self.epoch != 1 else "")
 
 
-_CURSOR = re.compile(r"(\d{1,15})(?::(\d{1,15}))?(?:@(\d{1,9}))?", re.ASCII)
+_CURSOR = re.compile(r"(\d{1,15})(?::(\d{1,15}))?(?:@(\d{1,15}))?", re.ASCII)
 
 
 def parse_cursor(text: str) -> Cursor:

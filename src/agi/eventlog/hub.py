@@ -7,9 +7,9 @@ stands. All of it happens on the event loop. May import: protocol, eventlog.base
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
-from agi.eventlog.base import LiveDelta
+from agi.eventlog.base import CLOSES_TEXT, ENDINGS, LiveDelta
 from agi.protocol.events import Event, ModelOutputDelta
 
 Item = Event | LiveDelta
@@ -59,11 +59,23 @@ class Subscription:
 class OpenText:
     """The end of a part that is being written and is not in the log yet."""
 
-    __slots__ = ("data", "turn_id")
+    __slots__ = ("data", "ts", "turn_id")
 
-    def __init__(self, turn_id: str | None, data: ModelOutputDelta) -> None:
+    def __init__(self, ts: str, turn_id: str | None, data: ModelOutputDelta) -> None:
+        self.ts = ts
         self.turn_id = turn_id
         self.data = data
+
+    def goes_on_with(self, data: ModelOutputDelta) -> bool:
+        """Tell whether this piece begins right behind what is held."""
+        return data.part_id == self.data.part_id and data.offset == self.data.offset + len(self.data.delta)
+
+    def keep(self, delta: str, offset: int) -> None:
+        """Hold this text of the same part instead."""
+        held = self.data
+        self.data = ModelOutputDelta(
+            message_id=held.message_id, part_id=held.part_id, kind=held.kind, delta=delta, offset=offset
+        )
 
 
 class Hub:
@@ -72,12 +84,13 @@ class Hub:
     def __init__(self) -> None:
         self._by_session: dict[str, set[Subscription]] = {}
         self._all: set[Subscription] = set()
+        self._listeners: dict[str, set[Callable[[Event], None]]] = {}
         self.open: dict[str, OpenText] = {}
 
     @property
     def has_listeners(self) -> bool:
         """Whether anybody listens to anything."""
-        return bool(self._by_session) or bool(self._all)
+        return bool(self._by_session) or bool(self._all) or bool(self._listeners)
 
     def subscribe(self, session_id: str | None) -> Subscription:
         """Listen to one session, or to all."""
@@ -97,26 +110,41 @@ class Hub:
             if not group:
                 del self._by_session[session_id]
 
+    def listen(self, session_id: str, listener: Callable[[Event], None]) -> None:
+        """Call `listener` with each durable event as it is heard; for those who act on events, not show them."""
+        self._listeners.setdefault(session_id, set()).add(listener)
+
+    def unlisten(self, session_id: str, listener: Callable[[Event], None]) -> None:
+        """Stop calling it."""
+        group = self._listeners.get(session_id, set())
+        group.discard(listener)
+        if not group:
+            self._listeners.pop(session_id, None)
+
+    def sessions(self) -> list[str]:
+        """The sessions somebody listens to."""
+        return list(self._by_session)
+
     def publish(self, events: Iterable[Event]) -> None:
-        """Tell of events that are on disk now."""
+        """Tell of events that are on disk now; each once, in the order of the log."""
         for event in events:
-            if event.type == "model_output_delta":
-                self._trim(event)
-            elif event.type in ("model_output_completed", "turn_completed", "turn_failed", "turn_canceled"):
-                self.open.pop(event.session_id, None)
+            self._settle(event)
             self._push(event.session_id, event)
 
     def publish_live(self, delta: LiveDelta) -> None:
         """Tell of open text that is not on disk yet, and remember it for those who come later."""
         held = self.open.get(delta.session_id)
-        if held is None or held.data.part_id != delta.data.part_id:
-            self.open[delta.session_id] = OpenText(delta.turn_id, delta.data)
+        if held is not None and held.goes_on_with(delta.data):
+            held.keep(held.data.delta + delta.data.delta, held.data.offset)
+        elif delta.data.offset == 0:
+            self.open[delta.session_id] = OpenText(delta.ts, delta.turn_id, delta.data)
         else:
-            held.data = _joined(held.data, held.data.delta + delta.data.delta, held.data.offset)
+            return  # the rest of a text that was closed meanwhile, by a process that took the session over
         self._push(delta.session_id, delta)
 
     def wake_session(self, session_id: str) -> None:
         """Let the session's followers look at the log again (it was deleted)."""
+        self.open.pop(session_id, None)
         for subscription in self._by_session.get(session_id, ()):
             subscription.lagging = True
             subscription.wake()
@@ -127,16 +155,13 @@ class Hub:
         for subscription in self._all:
             subscription.push(item)
 
-    def _trim(self, event: Event) -> None:
-        """What is in the log need not be remembered as open."""
+    def _settle(self, event: Event) -> None:
+        """What is in the log, or was closed by it, need not be remembered as open."""
         held = self.open.get(event.session_id)
-        data = event.data
-        if held is None or not isinstance(data, ModelOutputDelta) or held.data.part_id != data.part_id:
-            return
-        end = data.offset + len(data.delta)
-        rest = held.data.delta[max(0, end - held.data.offset) :]
-        held.data = _joined(held.data, rest, max(end, held.data.offset))
-
-
-def _joined(data: ModelOutputDelta, text: str, offset: int) -> ModelOutputDelta:
-    return ModelOutputDelta(message_id=data.message_id, part_id=data.part_id, kind=data.kind, delta=text, offset=offset)
+        if event.type in CLOSES_TEXT or (event.type in ENDINGS and held is not None and held.turn_id == event.turn_id):
+            self.open.pop(event.session_id, None)
+        elif isinstance(event.data, ModelOutputDelta):
+            end = event.data.offset + len(event.data.delta)
+            if held is None or held.data.part_id != event.data.part_id:
+                held = self.open[event.session_id] = OpenText(event.ts, event.turn_id, event.data)
+            held.keep(held.data.delta[max(0, end - held.data.offset) :], max(end, held.data.offset))

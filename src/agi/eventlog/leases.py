@@ -16,6 +16,8 @@ from agi.protocol.ids import new_id
 
 TTL_S = 30.0
 RENEW_S = 10.0
+RELEASED = 0
+"""Stands for the expiry of a lease that was given back; its generation stays, so that the next one is higher."""
 
 
 def process_owner() -> str:
@@ -46,16 +48,18 @@ def take(db: sqlite3.Connection, session_id: str, owner: str, now: float | None 
 
 
 def renew(db: sqlite3.Connection, owner: str, now: float | None = None) -> None:
-    """Hold on to every lease of this process a little longer."""
+    """Hold on to every lease of this process a little longer, save those it gave back."""
     at = time.time() if now is None else now
-    db.execute("UPDATE leases SET expires_at=? WHERE owner=?", (int((at + TTL_S) * 1000), owner))
+    db.execute(
+        "UPDATE leases SET expires_at=? WHERE owner=? AND expires_at<>?", (int((at + TTL_S) * 1000), owner, RELEASED)
+    )
 
 
 def release(db: sqlite3.Connection, lease: Lease) -> None:
     """Give a lease back; harmless if it was lost meanwhile."""
     db.execute(
-        "UPDATE leases SET expires_at=0 WHERE session_id=? AND owner=? AND generation=?",
-        (lease.session_id, lease.owner, lease.generation),
+        "UPDATE leases SET expires_at=? WHERE session_id=? AND owner=? AND generation=?",
+        (RELEASED, lease.session_id, lease.owner, lease.generation),
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from agi.eventlog.schema import STEPS, connect, prepare
 from agi.eventlog.writer import Job, Writer
 from agi.protocol.events import Event, ModelOutputDelta, encode_data
 from agi.protocol.times import Clock, to_rfc3339
+from agi.redaction import Redactor
 
 POLL_S = 0.1
 _SELECT = "SELECT seq, ts, session_id, turn_id, type, data FROM events"
@@ -33,9 +34,16 @@ class EventLog:
     """The log of one data folder (`.agi`)."""
 
     def __init__(
-        self, folder: Path, projection: Projection, *, database: Path | None = None, clock: Clock = time.time
+        self,
+        folder: Path,
+        projection: Projection,
+        *,
+        database: Path | None = None,
+        clock: Clock = time.time,
+        redactor: Redactor | None = None,
     ) -> None:
         self.folder = folder
+        self.redactor = redactor or Redactor()
         self.path = database or folder / "agi.sqlite"
         self.hub = Hub()
         self.owner = leases.process_owner()
@@ -55,13 +63,14 @@ class EventLog:
         self, session_id: str, entries: Sequence[Entry], *, lease: Lease | None = None, check: Check | None = None
     ) -> list[Event]:
         """Write events of one session, all or none; returns them, numbered, once they are durable."""
-        return await self.append_nowait(session_id, entries, lease=lease, check=check)
+        return await asyncio.shield(self.append_nowait(session_id, entries, lease=lease, check=check))
 
     def append_nowait(
         self, session_id: str, entries: Sequence[Entry], *, lease: Lease | None = None, check: Check | None = None
     ) -> asyncio.Future[list[Event]]:
         """Queue the append and return; appends become durable in the order they were made."""
-        encoded = [(turn_id, data.TYPE, encode_data(data)) for turn_id, data in entries]
+        clean = self.redactor.clean
+        encoded = [(turn_id, data.TYPE, clean(encode_data(data))) for turn_id, data in entries]
         return self._writer.submit(_Append(self, session_id, to_rfc3339(self._clock()), encoded, lease, check))
 
     def say_live(self, session_id: str, turn_id: str | None, seq: int, data: ModelOutputDelta) -> None:
@@ -92,6 +101,11 @@ class EventLog:
                 yield batch
         finally:
             self.hub.unsubscribe(session_id, subscription)
+
+    def listen(self, session_id: str, listener: Callable[[Event], None]) -> None:
+        """Call `listener` with each durable event of the session, whichever process wrote it."""
+        self.hub.listen(session_id, listener)
+        self._watch()
 
     async def delete(self, session_id: str) -> None:
         """Remove a session for good: its events, rows, mirror and files."""

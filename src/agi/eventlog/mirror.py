@@ -16,7 +16,6 @@ from pathlib import Path
 
 from agi.protocol.events import Event
 
-ENDINGS = frozenset({"turn_completed", "turn_failed", "turn_canceled"})
 STATE_CHANGES = ENDINGS | {
     "session_created",
     "session_updated",

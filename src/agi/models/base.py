@@ -6,7 +6,7 @@ the middle of the stream. May import: errors, protocol.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Protocol
 
 from msgspec import Struct
@@ -67,8 +67,8 @@ class Model(Protocol):
     def name(self) -> str:
         """The model's name as the provider spells it."""
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[StreamItem]:
-        """Ask; closing the iterator early hangs up."""
+    def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
+        """Ask; closing the generator early hangs up."""
 
 
 class ModelInfo(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -56,6 +56,8 @@ class PostMessage(Command, frozen=True, kw_only=True, forbid_unknown_fields=True
     provider: Name | None = None
     model: Name | None = None
     options: Json | None = None
+    on_ask: Literal["wait", "deny"] = "wait"
+    """Where a person would be asked: wait for an answer, or refuse the call at once."""
 
 
 class Approve(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -91,6 +93,8 @@ class OneShot(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):
     provider: Name | None = None
     model: Name | None = None
     options: Json | None = None
+    on_ask: Literal["wait", "deny"] = "deny"
+    """Nobody watches a one-shot unless the client says so."""
 
 
 class UploadAttachment(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -83,6 +83,7 @@ class TurnStarted(EventData, frozen=True, kw_only=True, omit_defaults=True):
     provider: str
     model: str
     options: Json | None = None
+    on_ask: Literal["wait", "deny"] = "wait"
     retry_of: str = ""
 
 
@@ -310,6 +311,13 @@ class Event:
         self.type = type
         self.raw = raw
         self._data: EventData | None = None
+
+    @classmethod
+    def of(cls, seq: int, ts: str, session_id: str, turn_id: str | None, data: EventData) -> Event:
+        """An event that says `data`."""
+        event = cls(seq, ts, session_id, turn_id, data.TYPE, encode_data(data))
+        event._data = data
+        return event
 
     @property
     def data(self) -> EventData | None:

@@ -37,6 +37,8 @@ class TurnOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):
     provider: str | None = None
     model: str | None = None
     options: Json | None = None
+    on_ask: Literal["wait", "deny"] = "wait"
+    """What to do where a person would be asked: wait for one, or refuse at once because there is none."""
 
 
 class QueuedTurn(Struct, frozen=True, kw_only=True, omit_defaults=True):

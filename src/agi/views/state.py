@@ -7,7 +7,7 @@ Pure. May import: protocol.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct, field
 
@@ -36,6 +36,9 @@ class TurnState(Struct, kw_only=True):
     model: str
     started_at: str
     options: Json | None = None
+    on_ask: Literal["wait", "deny"] = "wait"
+    resumes: int = 0
+    """How often a crash cut it off."""
     steps: int = 0
     usage: Usage = Usage()
     pending: list[PendingApproval] = field(default_factory=list)
@@ -184,6 +187,7 @@ def _turn_started(state: SessionState, event: Event, data: ev.TurnStarted) -> No
         provider=data.provider,
         model=data.model,
         options=data.options,
+        on_ask=data.on_ask,
         started_at=event.ts,
     )
 
@@ -191,6 +195,7 @@ def _turn_started(state: SessionState, event: Event, data: ev.TurnStarted) -> No
 def _turn_resumed(state: SessionState, event: Event, data: ev.TurnResumed) -> None:
     if state.turn:
         state.turn.open_message = state.turn.verifying = ""
+        state.turn.resumes += 1
 
 
 def _delta(state: SessionState, event: Event, data: ev.ModelOutputDelta) -> None:
@@ -271,6 +276,7 @@ def _verification_completed(state: SessionState, event: Event, data: ev.Verifica
     if state.turn:
         state.turn.verifying = ""
         state.turn.verification = data.status
+        state.turn.changed = data.status == "not_run" and state.turn.changed
         state.turn.attempts = data.attempt
 
 

@@ -1,0 +1,4 @@
+"""What the model is shown: the system text, made of named sections. Choosing files and compacting come to live here.
+
+Promise: the same session gives the same bytes from call to call. May import: errors, protocol, agents, workspace.
+"""

@@ -1,0 +1,141 @@
+"""One model call: stream it, show it as it comes, and make the whole message of it.
+
+May import: errors, protocol, models.base, loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator
+from typing import Literal
+
+import msgspec
+from msgspec import Raw
+
+from agi.errors import AgiError, ModelError
+from agi.loop.base import Journal, Plan
+from agi.models.base import CallMade, Finished, ModelRequest, ReasoningDelta, StreamItem, TextDelta
+from agi.protocol.events import ModelOutputCompleted, ModelOutputDelta, UsageRecorded
+from agi.protocol.ids import CALL, MESSAGE, PART, new_id
+from agi.protocol.messages import Message, MessageStatus, StopReason, Usage
+from agi.protocol.parts import Part, Reasoning, Text, ToolCallContent, ToolCallPart
+from agi.protocol.times import to_rfc3339
+
+
+class _Draft:
+    """A message as it grows."""
+
+    def __init__(self, plan: Plan, journal: Journal) -> None:
+        self.id = new_id(MESSAGE)
+        self._plan = plan
+        self._journal = journal
+        self._created_at = to_rfc3339(time.time())
+        self._done: list[Part] = []
+        self._kind: Literal["text", "reasoning"] | None = None
+        self._part_id = ""
+        self._pieces: list[str] = []
+        self._length = 0
+
+    async def say(self, kind: Literal["text", "reasoning"], text: str) -> None:
+        if not text:
+            return
+        if kind != self._kind:
+            self._close()
+            self._kind, self._part_id, self._length = kind, new_id(PART), 0
+        await self._journal.speak(
+            ModelOutputDelta(message_id=self.id, part_id=self._part_id, kind=kind, delta=text, offset=self._length)
+        )
+        self._pieces.append(text)
+        self._length += len(text)
+
+    def call(self, made: CallMade) -> None:
+        self._close()
+        content = ToolCallContent(id=new_id(CALL), name=made.name, args=_arguments(made.arguments))
+        self._done.append(ToolCallPart(content=content, id=new_id(PART)))
+
+    def message(self, stop_reason: StopReason, usage: Usage | None, status: MessageStatus = "complete") -> Message:
+        self._close()
+        return Message(
+            id=self.id,
+            role="assistant",
+            parts=tuple(self._done),
+            created_at=self._created_at,
+            session_id=self._plan.session_id,
+            turn_id=self._plan.turn_id,
+            status=status,
+            agent=self._plan.agent,
+            provider=self._plan.model.provider,
+            model=self._plan.model.name,
+            stop_reason=stop_reason,
+            usage=usage,
+        )
+
+    def drop_calls(self) -> None:
+        """A call that was cut off must not be run."""
+        self._done = [part for part in self._done if not isinstance(part, ToolCallPart)]
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._done and not self._pieces
+
+    def _close(self) -> None:
+        text = "".join(self._pieces)
+        if self._kind == "text":
+            self._done.append(Text(text=text, id=self._part_id))
+        elif self._kind == "reasoning":
+            self._done.append(
+                Reasoning(text=text, id=self._part_id, provider=self._plan.model.provider, model=self._plan.model.name)
+            )
+        self._kind, self._pieces = None, []
+
+
+async def ask_model(plan: Plan, journal: Journal, request: ModelRequest) -> Message:
+    """Stream one answer. The finished message is deferred, so that it is logged together with what follows from it."""
+    draft = _Draft(plan, journal)
+    stream = plan.model.stream(request)
+    try:
+        finished = await _listen(stream, draft)
+    except asyncio.CancelledError:
+        draft.drop_calls()
+        if not draft.is_empty:
+            journal.defer(ModelOutputCompleted(message=draft.message("canceled", None)))
+        raise
+    except AgiError:
+        draft.drop_calls()
+        if not draft.is_empty:
+            journal.defer(ModelOutputCompleted(message=draft.message("error", None, "error")))
+        raise
+    finally:
+        await stream.aclose()
+    message = draft.message(finished.stop_reason, finished.usage)
+    usage = msgspec.structs.replace(finished.usage, requests=1)
+    journal.defer(
+        ModelOutputCompleted(message=message),
+        UsageRecorded(message_id=message.id, provider=message.provider, model=message.model, usage=usage),
+    )
+    return message
+
+
+async def _listen(stream: AsyncGenerator[StreamItem, None], draft: _Draft) -> Finished:
+    async for item in stream:
+        if type(item) is TextDelta:
+            await draft.say("text", item.text)
+        elif type(item) is ReasoningDelta:
+            await draft.say("reasoning", item.text)
+        elif type(item) is CallMade:
+            draft.call(item)
+        else:
+            assert isinstance(item, Finished)  # noqa: S101 - the union has no other member
+            return item
+    raise ModelError("The model's stream ended without saying how.", code="stream_cut", retryable=True)
+
+
+def _arguments(text: str) -> Raw:
+    """What the model wrote, if it is JSON; else the same text as a JSON string, which no tool accepts."""
+    written = text.strip() or "{}"
+    try:
+        msgspec.json.decode(written)
+        return Raw(written.encode())
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return Raw(msgspec.json.encode(text.encode(errors="replace").decode()))

@@ -1,0 +1,101 @@
+"""What the loop is given: three small ports and a plan; and what it answers.
+
+May import: protocol, policy, models.base, views.state.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from msgspec import Struct
+
+from agi.models.base import Model
+from agi.policy.approval import Decision
+from agi.protocol.events import EventData, ModelOutputDelta
+from agi.protocol.messages import Message, StopReason, Usage
+from agi.protocol.parts import Json
+from agi.protocol.policies import Budget, PatchReviewPolicy, VerifyPolicy
+from agi.protocol.sessions import ErrorInfo
+from agi.protocol.tools import ToolCall, ToolDefinition, ToolResult
+from agi.views.state import Answer, TurnState
+
+
+class Journal(Protocol):
+    """The log, as far as this turn is concerned."""
+
+    def turn(self) -> TurnState:
+        """The turn as the log has it now."""
+
+    def session_usage(self) -> Usage:
+        """What the whole session has used."""
+
+    def defer(self, *data: EventData) -> None:
+        """Remember events that become durable together with the next ones."""
+
+    async def emit(self, *data: EventData) -> None:
+        """Append events; returns when they, and the deferred ones before them, are durable."""
+
+    async def speak(self, delta: ModelOutputDelta) -> None:
+        """Show a piece of the answer at once; it reaches the log soon after."""
+
+
+class Toolbox(Protocol):
+    """The tools, and the rules about them."""
+
+    def definitions(self) -> tuple[ToolDefinition, ...]:
+        """What this agent may use."""
+
+    def find(self, name: str) -> ToolDefinition | None:
+        """Look up any tool, allowed or not."""
+
+    def judge(self, call: ToolCall) -> Decision:
+        """May it run: allow, ask or deny."""
+
+    def preview(self, call: ToolCall) -> str:
+        """The change a call would make, for review; empty if it makes none."""
+
+    async def use(self, call: ToolCall) -> ToolResult:
+        """Run it."""
+
+
+class People(Protocol):
+    """Whoever answers questions."""
+
+    async def answer(self, call_id: str) -> Answer:
+        """Wait for the answer to an approval that was requested."""
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """Everything about the turn that does not change while it runs."""
+
+    session_id: str
+    turn_id: str
+    agent: str
+    system: str
+    model: Model
+    history: tuple[Message, ...]
+    options: Json
+    max_steps: int
+    turn_budget: Budget
+    session_budget: Budget
+    verify: VerifyPolicy
+    verify_note: str
+    """Why there is nothing to verify with; empty if there is."""
+    verify_asks: bool
+    """Whether verification needs a person's word, as any other command."""
+    review: PatchReviewPolicy
+
+
+class Ports(Struct, frozen=True, kw_only=True):
+    """The world, as the loop sees it."""
+
+    journal: Journal
+    toolbox: Toolbox
+    people: People
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """How the turn ended: answered with a stop reason, or failed with an error."""
+
+    stop_reason: StopReason
+    error: ErrorInfo | None = None

@@ -1,0 +1,145 @@
+"""Approvals: rows of the log. Asked by the loop, answered by any client over any surface, once.
+
+The first answer wins; later ones are told so. Nothing about a pending question is remembered anywhere but in the log.
+May import: errors, protocol, eventlog, views.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+
+from agi.errors import AgiError, Conflict, NotFound
+from agi.eventlog.base import Check
+from agi.eventlog.log import EventLog
+from agi.protocol.commands import Approve
+from agi.protocol.events import ApprovalDenied, ApprovalGranted, Event, EventData
+from agi.protocol.sessions import PendingApproval
+from agi.protocol.times import to_millis
+from agi.views import queries
+from agi.views.state import Answer
+
+
+async def give_answer(log: EventLog, session_id: str, command: Approve) -> Event:
+    """Write a person's answer; refuses unknown, foreign and already answered calls without changing anything."""
+    state = queries.session_state(log.db, session_id)
+    pending = _pending(log.db, session_id, command)
+    answer: EventData
+    if command.action == "approve":
+        answer = ApprovalGranted(
+            tool_call_id=pending.tool_call_id, name=pending.name, reason=command.reason, remember=command.remember
+        )
+    else:
+        answer = ApprovalDenied(
+            tool_call_id=pending.tool_call_id, name=pending.name, cause="user", reason=command.reason
+        )
+    events = await log.append(state.id, [(pending.turn_id, answer)], check=_still_pending(session_id, command))
+    return events[0]
+
+
+class Approvals:
+    """The running turn's side: wait until the log holds an answer."""
+
+    def __init__(self, log: EventLog, session_id: str, timeout_s: float | None) -> None:
+        self._log = log
+        self._session_id = session_id
+        self._timeout_s = timeout_s
+
+    async def answer(self, call_id: str) -> Answer:
+        """Wait for the answer; with a time-out, an unanswered question expires and that is its answer."""
+        heard = asyncio.Event()
+
+        def listen(event: Event) -> None:
+            if event.type in ("approval_granted", "approval_denied"):
+                heard.set()
+
+        self._log.listen(self._session_id, listen)
+        try:
+            while True:
+                found = self._look(call_id)
+                if isinstance(found, Answer):
+                    return found
+                heard.clear()
+                await self._wait(heard, found)
+        finally:
+            self._log.hub.unlisten(self._session_id, listen)
+
+    def _look(self, call_id: str) -> Answer | PendingApproval:
+        turn = queries.session_state(self._log.db, self._session_id).turn
+        if turn is None:
+            return Answer(granted=False, cause="canceled")
+        for pending in turn.pending:
+            if pending.tool_call_id == call_id:
+                return pending
+        return turn.answers.get(call_id) or Answer(granted=False, cause="canceled")
+
+    async def _wait(self, heard: asyncio.Event, pending: PendingApproval) -> None:
+        if self._timeout_s is None:
+            await heard.wait()
+            return
+        left = to_millis(pending.requested_at) / 1000 + self._timeout_s - time.time()
+        try:
+            async with asyncio.timeout(max(0.0, left)):
+                await heard.wait()
+        except TimeoutError:
+            await self._expire(pending)
+
+    async def _expire(self, pending: PendingApproval) -> None:
+        command = Approve(tool_call_id=pending.tool_call_id, action="deny", turn_id=pending.turn_id)
+        denial = ApprovalDenied(
+            tool_call_id=pending.tool_call_id,
+            name=pending.name,
+            cause="expired",
+            reason=f"Nobody answered within {self._timeout_s:g} s.",
+        )
+        try:
+            await self._log.append(
+                self._session_id, [(pending.turn_id, denial)], check=_still_pending(self._session_id, command)
+            )
+        except AgiError:
+            return  # somebody answered in the last moment; their answer counts
+
+
+def _still_pending(session_id: str, command: Approve) -> Check:
+    def check(db: sqlite3.Connection) -> None:
+        _pending(db, session_id, command)
+
+    return check
+
+
+def _pending(db: sqlite3.Connection, session_id: str, command: Approve) -> PendingApproval:
+    """The question this command answers; raises NotFound or Conflict."""
+    turn = queries.session_state(db, session_id).turn
+    for pending in turn.pending if turn else ():
+        if pending.tool_call_id == command.tool_call_id:
+            if command.turn_id not in (None, pending.turn_id):
+                raise NotFound(
+                    f"Call {command.tool_call_id} does not belong to turn {command.turn_id}.",
+                    code="approval_not_found",
+                    hint=f"It belongs to {pending.turn_id}.",
+                )
+            return pending
+    outcome = _past_answer(db, session_id, command.tool_call_id)
+    if outcome:
+        raise Conflict(
+            f"This approval was answered already: {outcome}.",
+            code="approval_answered",
+            hint="The first answer counts; the session's events tell what became of the call.",
+        )
+    raise NotFound(
+        f"Nothing waits for an answer about {command.tool_call_id[:80]!r}.",
+        code="approval_not_found",
+        hint="The session's pending_approvals list what waits.",
+    )
+
+
+def _past_answer(db: sqlite3.Connection, session_id: str, call_id: str) -> str:
+    row = db.execute(
+        "SELECT type, json_extract(data, '$.cause') FROM events WHERE session_id=? AND type IN"
+        " ('approval_granted', 'approval_denied') AND json_extract(data, '$.tool_call_id')=? ORDER BY seq LIMIT 1",
+        (session_id, call_id),
+    ).fetchone()
+    if row is None:
+        return ""
+    return "granted" if row[0] == "approval_granted" else f"denied ({row[1]})"

@@ -1,0 +1,84 @@
+"""Attachments and artifacts: files of a session, stored under names we make, fetched only from the session's folder.
+
+The log holds their size and SHA-256. May import: errors, protocol.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from pathlib import Path
+
+from msgspec import Struct
+
+from agi.errors import Invalid, NotFound, TooLarge
+from agi.protocol.events import AttachmentAdded
+from agi.protocol.ids import new_id
+
+LIMIT = 20 * 1024 * 1024
+COUNT = 1000
+_MIME = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}", re.ASCII)
+_SAFE = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
+
+
+class StoredFile(Struct, frozen=True):
+    """A file on disk that may be sent to a client."""
+
+    path: Path
+    size: int
+
+
+def store(folder: Path, filename: str, mime_type: str, data: bytes) -> AttachmentAdded:
+    """Write an attachment under a name of ours; returns the event that makes it known."""
+    if len(data) > LIMIT:
+        raise TooLarge(f"The attachment has {len(data)} bytes.", hint=f"At most {LIMIT} are taken.")
+    if not data:
+        raise Invalid("The attachment is empty.", code="attachment_empty", hint="Send the file's bytes.")
+    mime = mime_type.partition(";")[0].strip().lower()
+    if not _MIME.fullmatch(mime):
+        raise Invalid(f"{mime_type[:80]!r} is not a MIME type.", code="mime_invalid", hint="Such as image/png.")
+    name = f"{new_id('att')[4:24]}-{_safe_name(filename)}"
+    place = folder / "attachments"
+    place.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if sum(1 for _ in os.scandir(place)) >= COUNT:
+        raise TooLarge(f"The session has {COUNT} attachments already.", hint="Use another session.")
+    fd = os.open(place / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(fd, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    return AttachmentAdded(
+        ref=f"attachments/{name}",
+        filename=filename,
+        mime_type=mime,
+        size=len(data),
+        sha256=hashlib.sha256(data).hexdigest(),
+    )
+
+
+def fetch(folder: Path, *names: str) -> StoredFile:
+    """Find a file of the session; anything but a plain regular file right there is not found."""
+    path = folder.joinpath(*names)
+    if not all(_is_plain(name) for name in names):
+        raise _missing(names[-1])
+    try:
+        found = os.lstat(path)
+    except (OSError, ValueError) as error:
+        raise _missing(names[-1]) from error
+    if not os.path.isfile(path) or os.path.islink(path) or os.path.realpath(path) != str(path):
+        raise _missing(names[-1])
+    return StoredFile(path, found.st_size)
+
+
+def _is_plain(name: str) -> bool:
+    return bool(name) and name not in (".", "..") and not any(bad in name for bad in "/\\\0")
+
+
+def _safe_name(filename: str) -> str:
+    name = _SAFE.sub("_", filename.replace("\\", "/").rpartition("/")[2]).strip("._") or "file"
+    return name[-80:]
+
+
+def _missing(name: str) -> NotFound:
+    return NotFound(f"There is no file {name[:80]!r} here.", code="file_not_found", hint="Use the ref you were given.")

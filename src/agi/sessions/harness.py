@@ -1,0 +1,451 @@
+"""The harness: one data folder, its sessions, and the verbs every surface calls.
+
+Commands go in, values and events come out; who asks, and in which words, is not known here.
+May import: errors, protocol, eventlog, views, sessions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from agi.config import Flags
+from agi.errors import AgiError, Conflict, Invalid, NotFound, Unavailable
+from agi.eventlog import leases
+from agi.eventlog.base import Check, Cursor, Entry, Lease
+from agi.eventlog.follow import Batch
+from agi.eventlog.log import EventLog
+from agi.eventlog.repair import Repair, needs_rebuild, rebuild_database
+from agi.models.base import Model
+from agi.protocol import commands
+from agi.protocol import events as ev
+from agi.protocol.ids import MESSAGE, PART, SESSION, TURN, new_id
+from agi.protocol.messages import Message
+from agi.protocol.parts import Audio, File, Image, InputPart, Text
+from agi.protocol.sessions import QueuedTurn, Session, TurnOptions
+from agi.protocol.times import to_rfc3339
+from agi.redaction import Redactor
+from agi.sessions.approvals import give_answer
+from agi.sessions.attachments import StoredFile, fetch, store
+from agi.sessions.runner import Runner, take_lease_check, turn_started
+from agi.sessions.sites import Site, Sites
+from agi.tools.base import Registry
+from agi.tools.builtin import builtin_tools
+from agi.views import queries
+from agi.views.queries import Attachment, Turn
+from agi.views.state import SessionState
+from agi.views.tables import Tables
+
+TITLE = 60
+ENDINGS = ("completed", "failed", "canceled")
+
+
+class HarnessSettings(Struct, frozen=True, kw_only=True):
+    """Where a harness works and what it was told at its start."""
+
+    project: Path
+    home_config: Path
+    env: Mapping[str, str]
+    database: Path | None = None
+    flags: Flags = Flags()
+    trust_once: bool = False
+    """Trust the project for this run, whatever its files say."""
+
+
+class Posted(Struct, frozen=True, kw_only=True):
+    """A message was added; `turn_id` answers it, if anything does."""
+
+    message_id: str
+    turn_id: str | None
+    queued: bool
+
+
+class Harness:
+    """Holds the log and runs what is to be run."""
+
+    def __init__(self, settings: HarnessSettings, *, stand_in: Model | None = None) -> None:
+        self.settings = settings
+        self.project = settings.project.resolve()
+        self.folder = self.project / ".agi"
+        database = settings.database or self.folder / "agi.sqlite"
+        tables = Tables()
+        self.rebuilt: Repair | None = None
+        """What was rebuilt because the database was missing or damaged."""
+        if needs_rebuild(database, self.folder):
+            self.rebuilt = rebuild_database(self.folder, database, tables)
+        self.redactor = Redactor()
+        _ignore_state(self.folder)
+        self.log = EventLog(self.folder, tables, database=database, redactor=self.redactor)
+        self.registry = Registry(builtin_tools())
+        trusted = frozenset({self.project}) if settings.trust_once else frozenset()
+        self.sites = Sites(
+            home_config=settings.home_config,
+            env=settings.env,
+            flags=settings.flags,
+            trust_once=trusted,
+            stand_in=stand_in,
+        )
+        self._runners: dict[str, tuple[Runner, asyncio.Task[None]]] = {}
+        self._closing = False
+        self._renewer: asyncio.Task[None] | None = None
+        self.on_failure: Callable[[str, BaseException], None] = lambda session_id, error: None
+        """Told when a session's runner dies of something that is not the turn's own failure."""
+
+    def site(self, path: str | Path | None = None) -> Site:
+        """The workspace at `path` (default: the project), with its settings."""
+        site = self.sites.get(path or self.project)
+        keys = [settings.api_key for settings in site.config.providers.values() if settings.api_key]
+        self.redactor.learn(*(key.reveal() for key in keys))
+        return site
+
+    async def create_session(self, command: commands.CreateSession, *, ephemeral: bool = False) -> Session:
+        """Begin a session; its folder is on disk when this returns."""
+        path = command.workspace_path or command.project_path or str(self.project)
+        if command.workspace_path and command.project_path and command.workspace_path != command.project_path:
+            raise Invalid(
+                "workspace_path and project_path name different folders.",
+                code="workspace_ambiguous",
+                hint="They are two spellings of one thing; send one of them.",
+            )
+        if not Path(path).is_absolute():
+            raise Invalid(f"{path!r} is not an absolute path.", code="workspace_not_absolute", hint="Begin it with /.")
+        site = self.site(path)
+        agent = site.agents.find(command.agent) if command.agent else site.agents.default(site.config)
+        if command.provider or command.model:
+            site.models.describe(command.provider, command.model)
+        session_id = new_id(SESSION)
+        created = ev.SessionCreated(
+            id=session_id,
+            agent=agent.name,
+            workspace_path=str(site.workspace.root),
+            project_path=str(site.workspace.root),
+            created_at=to_rfc3339(time.time()),
+            title=command.title,
+            provider=command.provider,
+            model=command.model,
+            system_prompt=command.system_prompt,
+            auto_run=command.auto_run,
+            ephemeral=ephemeral,
+        )
+        notices = [ev.Notice(code="setting_ignored", message=warning) for warning in site.config.warnings]
+        await self.log.append(session_id, [(None, data) for data in (created, *notices)])
+        await self.log.mirrored()
+        return self.session(session_id)
+
+    async def update_session(self, session_id: str, command: commands.UpdateSession) -> Session:
+        """Change a session's settings."""
+        state = self.state(session_id)
+        site = self.site(state.workspace_path)
+        if command.agent:
+            site.agents.find(command.agent)
+        if command.provider or command.model:
+            site.models.describe(command.provider, command.model)
+        update = ev.SessionUpdated(
+            title=command.title, agent=command.agent, provider=command.provider, model=command.model
+        )
+        await self.log.append(session_id, [(None, update)])
+        return self.session(session_id)
+
+    async def delete_session(self, session_id: str) -> None:
+        """Remove a session for good; a running one must be canceled first."""
+        if self.state(session_id).turn is not None:
+            raise Conflict("The session is running.", code="session_running", hint="Cancel it first.")
+        await self.log.delete(session_id)
+
+    async def post_message(self, session_id: str, command: commands.PostMessage) -> Posted:
+        """Add a message and, unless told otherwise, have it answered: now, or after what is running."""
+        self._refuse_if_closing()
+        state = self.state(session_id)
+        parts = self._parts(state, command)
+        run = command.role == "user" and (state.auto_run if command.auto_run is None else command.auto_run)
+        message = _message(session_id, command.role, parts)
+        if not run:
+            await self.log.append(session_id, [(None, ev.MessageAdded(message=message, run=False))])
+            return Posted(message_id=message.id, turn_id=None, queued=False)
+        asked = TurnOptions(
+            agent=command.agent,
+            provider=command.provider,
+            model=command.model,
+            options=command.options,
+            on_ask=command.on_ask,
+        )
+        queued = QueuedTurn(turn_id=new_id(TURN), message_id=message.id, asked=asked)
+        busy = await self._begin(state, queued, message)
+        return Posted(message_id=message.id, turn_id=queued.turn_id, queued=busy)
+
+    async def _begin(self, state: SessionState, queued: QueuedTurn, message: Message | None) -> bool:
+        """Put a turn in line and see that it runs; True if it has to wait. An idle session starts it in one commit."""
+        started = turn_started(self.site(state.workspace_path), state, queued)
+        busy = state.turn is not None or bool(state.queue)
+        entries: list[Entry] = []
+        if message is not None:
+            if state.title is None:
+                entries.append((None, ev.SessionUpdated(title=_title(message))))
+            added = ev.MessageAdded(message=message, run=True, queued=busy, asked=queued.asked)
+            entries.append((queued.turn_id, added))
+        else:
+            requested = ev.TurnRequested(message_id=queued.message_id, retry_of=queued.retry_of)
+            entries.append((queued.turn_id, requested))
+        taken: list[Lease] = []
+        if not busy and state.id not in self._runners:
+            try:
+                check = self._idle_check(state.id, taken)
+                await self.log.append(state.id, [*entries, (queued.turn_id, started)], check=check)
+                self._ensure_runner(state.id, taken[0])
+                return False
+            except Conflict:
+                busy = True  # somebody was faster, or another process runs it: wait in line
+        await self.log.append(state.id, entries)
+        self._ensure_runner(state.id)
+        return busy
+
+    def _idle_check(self, session_id: str, taken: list[Lease]) -> Check:
+        take = take_lease_check(session_id, self.log.owner, taken)
+
+        def check(db: sqlite3.Connection) -> None:
+            state = queries.session_state(db, session_id)
+            if state.turn is not None or state.queue:
+                raise Conflict("The session is busy.")
+            take(db)
+
+        return check
+
+    async def retry(self, session_id: str, turn_id: str) -> Posted:
+        """Answer a failed or canceled turn's message again; what was done stays known to the model."""
+        self._refuse_if_closing()
+        turn = queries.turn(self.log.db, session_id, turn_id)
+        state = self.state(session_id)
+        if turn.status not in ("failed", "canceled"):
+            raise Conflict(
+                f"The turn is {turn.status}; only a failed or canceled turn can be retried.",
+                code="turn_not_retryable",
+                hint="Send a new message instead.",
+            )
+        if state.last_turn_id != turn_id:
+            raise Conflict(
+                "Only the session's last turn can be retried.",
+                code="turn_not_last",
+                hint=f"Its last turn is {state.last_turn_id}.",
+            )
+        queued = QueuedTurn(turn_id=new_id(TURN), message_id=turn.message_id, retry_of=turn_id)
+        busy = await self._begin(state, queued, None)
+        return Posted(message_id=turn.message_id, turn_id=queued.turn_id, queued=busy)
+
+    async def approve(self, session_id: str, command: commands.Approve) -> None:
+        """Answer a pending approval; the turn that waits for it goes on."""
+        await give_answer(self.log, session_id, command)
+        self._ensure_runner(session_id)
+
+    async def cancel(self, session_id: str, command: commands.Cancel) -> tuple[str, ...]:
+        """Stop the running turn and drop the queue (or just the named turn); returns the turns that will end."""
+        state = self.state(session_id)
+        turn_ids = _to_cancel(state, command.turn_id)
+        if not turn_ids:
+            raise Conflict("Nothing is running or queued.", code="nothing_to_cancel", hint="There is nothing to stop.")
+        running = state.turn.id if state.turn else None
+        entries: list[Entry] = []
+        for turn_id in turn_ids:
+            data = (
+                ev.CancelRequested(reason=command.reason)
+                if turn_id == running
+                else ev.TurnCanceled(reason=command.reason)
+            )
+            entries.append((turn_id, data))
+        if running is None and len(turn_ids) == len(state.queue):
+            entries.append((turn_ids[-1], ev.SessionCanceled()))
+        await self.log.append(session_id, entries, check=_check_live(session_id, turn_ids))
+        self._ensure_runner(session_id)
+        return turn_ids
+
+    async def wait_turn(self, session_id: str, turn_id: str) -> Turn:
+        """Return once the turn has ended, or the session is gone."""
+        heard = asyncio.Event()
+
+        def listen(event: ev.Event) -> None:
+            if event.turn_id == turn_id and event.type in ("turn_completed", "turn_failed", "turn_canceled"):
+                heard.set()
+
+        self.log.listen(session_id, listen)
+        try:
+            while (turn := queries.turn(self.log.db, session_id, turn_id)).status not in ENDINGS:
+                heard.clear()
+                await heard.wait()
+            return turn
+        finally:
+            self.log.hub.unlisten(session_id, listen)
+
+    async def add_attachment(self, session_id: str, filename: str, mime_type: str, data: bytes) -> ev.AttachmentAdded:
+        """Store a file with the session."""
+        self.state(session_id)
+        added = await asyncio.to_thread(store, self.session_folder(session_id), filename, mime_type, data)
+        await self.log.append(session_id, [(None, added)])
+        return added
+
+    def attachments(self, session_id: str) -> list[Attachment]:
+        """The session's attachments."""
+        self.state(session_id)
+        return queries.attachments(self.log.db, session_id)
+
+    def fetch_file(self, session_id: str, *names: str) -> StoredFile:
+        """Find a stored file of a session."""
+        self.state(session_id)
+        return fetch(self.session_folder(session_id), *names)
+
+    def state(self, session_id: str) -> SessionState:
+        """How a session stands; raises NotFound."""
+        return queries.session_state(self.log.db, session_id)
+
+    def session(self, session_id: str) -> Session:
+        """A session as clients see it; raises NotFound."""
+        return self.state(session_id).public(self.log.epoch)
+
+    def sessions(self, *, limit: int = 100, before: int | None = None, unlisted: bool = False) -> list[Session]:
+        """Sessions, most recently touched first."""
+        found = queries.list_sessions(self.log.db, limit=limit, before=before, unlisted=unlisted)
+        return [state.public(self.log.epoch) for state in found]
+
+    def messages(self, session_id: str, *, limit: int, before: str | None) -> tuple[list[Message], bool]:
+        """A page of a session's messages, and whether there are earlier ones."""
+        self.state(session_id)
+        return queries.list_messages(self.log.db, session_id, limit=limit, before=before)
+
+    def turn(self, session_id: str, turn_id: str) -> Turn:
+        """One turn; raises NotFound."""
+        return queries.turn(self.log.db, session_id, turn_id)
+
+    def turn_messages(self, session_id: str, turn_id: str) -> list[Message]:
+        """What was said in one turn."""
+        return queries.turn_messages(self.log.db, session_id, turn_id)
+
+    def follow(self, session_id: str, cursor: Cursor | None) -> AsyncIterator[Batch]:
+        """A session's events after `cursor`, past and live; raises NotFound."""
+        self.state(session_id)
+        return self.log.follow(session_id, cursor)
+
+    def session_folder(self, session_id: str) -> Path:
+        """Where a session's files are."""
+        return self.folder / "sessions" / session_id
+
+    def recover(self) -> int:
+        """Take up every turn that is open or queued and that no living process runs; returns how many sessions."""
+        found = [one for one in queries.live_sessions(self.log.db) if leases.is_free(self.log.db, one)]
+        for session_id in found:
+            self._ensure_runner(session_id)
+        return len(found)
+
+    async def close(self) -> None:
+        """Stop: running turns stay open in the log and go on at the next start."""
+        self._closing = True
+        tasks = [task for _, task in self._runners.values()]
+        for task in (*tasks, *([self._renewer] if self._renewer else [])):
+            task.cancel()
+        await asyncio.gather(*tasks, *([self._renewer] if self._renewer else []), return_exceptions=True)
+        await self.sites.close()
+        await self.log.close()
+
+    def _ensure_runner(self, session_id: str, lease: Lease | None = None) -> None:
+        if self._closing or session_id in self._runners:
+            return
+        runner = Runner(self.log, self.sites, self.registry, session_id)
+        task = asyncio.create_task(runner.run(lambda: self._is_over(session_id), lease), name=f"run {session_id}")
+        self._runners[session_id] = (runner, task)
+        task.add_done_callback(lambda done: self._ended(session_id, done))
+        if self._renewer is None:
+            self._renewer = asyncio.create_task(self._renew(), name="renew leases")
+
+    def _is_over(self, session_id: str) -> bool:
+        """Asked by a runner that found nothing to do; from here on a new message starts a new one."""
+        state = queries.session_state(self.log.db, session_id)
+        if state.turn is not None or state.queue:
+            return False
+        self._runners.pop(session_id, None)
+        return True
+
+    def _ended(self, session_id: str, task: asyncio.Task[None]) -> None:
+        held = self._runners.get(session_id)
+        if held is not None and held[1] is task:
+            del self._runners[session_id]
+        if not task.cancelled() and (error := task.exception()) is not None and not isinstance(error, NotFound):
+            self.on_failure(session_id, error)
+
+    async def _renew(self) -> None:
+        while True:
+            await asyncio.sleep(leases.RENEW_S)
+            if self._runners:
+                try:
+                    await self.log.renew_leases()
+                except AgiError as error:
+                    self.on_failure("", error)
+
+    def _parts(self, state: SessionState, command: commands.PostMessage) -> tuple[InputPart, ...]:
+        if (command.parts is None) == (command.content is None):
+            raise Invalid(
+                "A message has either `parts` or `content`.", code="message_empty", hint="Send exactly one of the two."
+            )
+        if command.content is not None:
+            return (Text(text=command.content, id=new_id(PART)),)
+        return tuple(self._checked(state.id, part) for part in command.parts or ())
+
+    def _checked(self, session_id: str, part: InputPart) -> InputPart:
+        """A part with an id of ours; a file it refers to must be this session's."""
+        if isinstance(part, Text):
+            return Text(text=part.text, id=new_id(PART))
+        folder, _, name = part.ref.partition("/")
+        if folder != "attachments":
+            raise NotFound(
+                f"{part.ref[:80]!r} is no attachment of this session.",
+                code="attachment_not_found",
+                hint="Upload it with POST …/attachments and send back its ref.",
+            )
+        self.fetch_file(session_id, "attachments", name)
+        kind: type[Image] | type[Audio] | type[File] = type(part)
+        return kind(ref=part.ref, mime_type=part.mime_type, id=new_id(PART))
+
+    def _refuse_if_closing(self) -> None:
+        if self._closing:
+            raise Unavailable("The daemon is shutting down.", hint="Try again in a moment.")
+
+
+def _message(session_id: str, role: str, parts: Sequence[InputPart]) -> Message:
+    return Message(
+        id=new_id(MESSAGE),
+        role="system" if role == "system" else "user",
+        parts=tuple(parts),
+        created_at=to_rfc3339(time.time()),
+        session_id=session_id,
+        status="complete",
+    )
+
+
+def _title(message: Message) -> str:
+    """A title from the first words."""
+    text = next((part.text for part in message.parts if isinstance(part, Text) and part.text.strip()), "Untitled")
+    line = " ".join(text.split())
+    return line if len(line) <= TITLE else line[: TITLE - 1].rstrip() + "…"
+
+
+def _to_cancel(state: SessionState, turn_id: str | None) -> tuple[str, ...]:
+    live = ((state.turn.id,) if state.turn else ()) + tuple(queued.turn_id for queued in state.queue)
+    return live if turn_id is None else tuple(one for one in live if one == turn_id)
+
+
+def _check_live(session_id: str, turn_ids: tuple[str, ...]) -> Check:
+    def check(db: sqlite3.Connection) -> None:
+        state = queries.session_state(db, session_id)
+        if not set(turn_ids) <= set(_to_cancel(state, None)):
+            raise Conflict("It ended in the meantime.", code="nothing_to_cancel", hint="There is nothing to stop.")
+
+    return check
+
+
+def _ignore_state(folder: Path) -> None:
+    """Keep what the harness writes out of the project's version control."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    ignore = folder / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("agi.sqlite*\nsessions/\ndaemon.*\n")

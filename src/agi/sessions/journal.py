@@ -1,0 +1,132 @@
+"""The running turn's hand on the log: events durable, text shown at once and logged in growing pieces.
+
+May import: protocol, eventlog, views.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from agi.eventlog.base import Entry, Lease
+from agi.eventlog.log import EventLog
+from agi.protocol.events import Event, EventData, ModelOutputCompleted, ModelOutputDelta
+from agi.protocol.messages import Message, Usage
+from agi.views import queries
+from agi.views.state import SessionState, TurnState, fold
+
+FIRST_WAIT_S = 0.25
+LONGEST_WAIT_S = 4.0
+PIECE = 1024
+"""Characters. Pieces and waits grow, so that a long answer costs the log little more than its text."""
+
+
+class Journal:
+    """Writes one turn's events under the session's lease."""
+
+    def __init__(self, log: EventLog, session_id: str, turn_id: str, lease: Lease) -> None:
+        self._log = log
+        self.session_id = session_id
+        self.turn_id = turn_id
+        self.lease = lease
+        self._deferred: list[EventData] = []
+        self._piece: list[str] = []
+        self._size = 0
+        self._first: ModelOutputDelta | None = None
+        self._logged = 0
+        self._wait = FIRST_WAIT_S
+        self._timer: asyncio.TimerHandle | None = None
+        self._under_way: asyncio.Future[list[Event]] | None = None
+        self._seq = 0
+
+    def state(self) -> SessionState:
+        """The session as the log has it, or will have it once what is deferred is written."""
+        state = queries.session_state(self._log.db, self.session_id)
+        for data in self._deferred:
+            fold(state, Event.of(state.last_seq, state.updated_at, self.session_id, self.turn_id, data))
+        return state
+
+    def turn(self) -> TurnState:
+        """The turn, likewise."""
+        turn = self.state().turn
+        assert turn is not None and turn.id == self.turn_id  # noqa: S101, PT018 - a journal is held only while its turn runs
+        return turn
+
+    def session_usage(self) -> Usage:
+        """What the whole session has used."""
+        return self.state().usage
+
+    def defer(self, *data: EventData) -> None:
+        """Remember events that become durable together with the next ones."""
+        self._deferred += data
+
+    async def emit(self, *data: EventData) -> None:
+        """Append what was spoken, what was deferred and these; returns when all of it is durable."""
+        spoken = self._take()
+        entries: list[Entry] = [(self.turn_id, one) for one in (*spoken, *self._deferred, *data)]
+        self._deferred.clear()
+        self._logged, self._wait = 0, FIRST_WAIT_S
+        if entries:
+            await self.append(entries)
+
+    async def append(self, entries: list[Entry]) -> None:
+        """Append entries that may belong to other turns of the session as well."""
+        before = self._under_way
+        appended = self._keep(self._log.append_nowait(self.session_id, entries, lease=self.lease))
+        events = await asyncio.shield(appended)
+        self._seq = events[-1].seq
+        if before is not None:
+            before.result()  # done before ours, as appends are in order; raises what went wrong there
+
+    async def settle(self) -> None:
+        """Wait until everything appended so far is on disk, also what a canceled task no longer waits for."""
+        if self._under_way is not None:
+            await asyncio.wait([self._under_way])
+
+    def deferred_messages(self) -> list[Message]:
+        """What the model said last, if it is not in the log yet."""
+        return [data.message for data in self._deferred if isinstance(data, ModelOutputCompleted)]
+
+    async def speak(self, delta: ModelOutputDelta) -> None:
+        """Show a piece at once. Before another part speaks, the one before it must be in the log (see Cursor)."""
+        if self._first is not None and self._first.part_id != delta.part_id:
+            await self.emit()
+        if self._first is None:
+            self._first = delta
+        self._piece.append(delta.delta)
+        self._size += len(delta.delta)
+        self._log.say_live(self.session_id, self.turn_id, self._seq, delta)
+        if self._size >= max(PIECE, self._logged // 2):
+            self._flush()
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(self._wait, self._flush)
+
+    def note(self, data: EventData) -> None:
+        """Append without waiting, such as a running tool's output."""
+        self._keep(self._log.append_nowait(self.session_id, [(self.turn_id, data)], lease=self.lease))
+
+    def _flush(self) -> None:
+        spoken = self._take()
+        if spoken:
+            self._wait = min(self._wait * 2, LONGEST_WAIT_S)
+            self._logged += len(spoken[0].delta)
+            self.note(spoken[0])
+
+    def _keep(self, future: asyncio.Future[list[Event]]) -> asyncio.Future[list[Event]]:
+        future.add_done_callback(lambda done: None if done.cancelled() else done.exception())
+        self._under_way = future
+        return future
+
+    def _take(self) -> tuple[ModelOutputDelta, ...]:
+        """What was spoken since the last time, as one piece."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        first, self._first = self._first, None
+        text, self._piece, self._size = "".join(self._piece), [], 0
+        if first is None or not text:
+            return ()
+        return (
+            ModelOutputDelta(
+                message_id=first.message_id, part_id=first.part_id, kind=first.kind, delta=text, offset=first.offset
+            ),
+        )

@@ -1,0 +1,289 @@
+"""Running a session's turns, one after the other, while this process holds its lease.
+
+A runner lives as long as there is something to run: it takes up a turn that a crash cut off, then whatever is queued.
+May import: errors, protocol, eventlog, loop, views, sessions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from agi.context.system import system_text
+from agi.errors import AgiError, Conflict, LeaseLost, StorageError
+from agi.eventlog import leases
+from agi.eventlog.base import Entry, Lease
+from agi.eventlog.log import EventLog
+from agi.loop.base import Outcome, Plan, Ports
+from agi.loop.turn import run_turn
+from agi.protocol import events as ev
+from agi.protocol.messages import Usage
+from agi.protocol.sessions import ErrorInfo, QueuedTurn
+from agi.protocol.times import to_rfc3339
+from agi.protocol.tools import ToolKind
+from agi.sessions.approvals import Approvals
+from agi.sessions.closing import after_cancel, after_crash
+from agi.sessions.journal import Journal
+from agi.sessions.sites import Site, Sites
+from agi.sessions.toolbox import Toolbox
+from agi.tools.base import Registry
+from agi.views import queries
+from agi.views.state import SessionState, TurnState
+
+RESUMES = 3
+"""How often a turn may be cut off by crashes before it counts as the cause of them."""
+WAIT_ELSEWHERE_S = 0.5
+
+
+class Runner:
+    """Runs one session's turns."""
+
+    def __init__(self, log: EventLog, sites: Sites, registry: Registry, session_id: str) -> None:
+        self._log = log
+        self._sites = sites
+        self._registry = registry
+        self.session_id = session_id
+        self._lease: Lease | None = None
+        self._turn_task: asyncio.Task[Outcome] | None = None
+        self._turn_id = ""
+
+    async def run(self, is_over: Callable[[], bool], lease: Lease | None = None) -> None:
+        """Run until nothing is left; `is_over` is asked, without a pause before returning, whether that still holds."""
+        self._lease = lease
+        self._log.listen(self.session_id, self._hear)
+        try:
+            while await self._run_next() or not is_over():
+                pass
+        except LeaseLost:
+            return  # another process goes on from here; it holds the truth now
+        finally:
+            self._log.hub.unlisten(self.session_id, self._hear)
+            if self._lease is not None:
+                await self._log.release_lease(self._lease)
+
+    async def _run_next(self) -> bool:
+        """Run the turn that is open or next in line; False if there is none."""
+        state = queries.session_state(self._log.db, self.session_id)
+        if state.turn is None and not state.queue:
+            return False
+        fresh = self._lease is not None
+        if self._lease is None and not await self._take_lease():
+            return True
+        if state.turn is None:
+            await self._start(state, state.queue[0])
+        elif not fresh:
+            await self._resume(state.turn)
+        await self._run_open_turn()
+        return True
+
+    async def _take_lease(self) -> bool:
+        try:
+            self._lease = await self._log.take_lease(self.session_id)
+        except Conflict:
+            await asyncio.sleep(WAIT_ELSEWHERE_S)  # the process that has it runs the queue as well
+            return False
+        return True
+
+    async def _start(self, state: SessionState, queued: QueuedTurn) -> None:
+        try:
+            data = self.started(state, queued)
+        except AgiError as error:
+            await self._append(_failure_entries(queued.turn_id, error, state))
+            return
+        await self._append([(queued.turn_id, data)])
+
+    def started(self, state: SessionState, queued: QueuedTurn) -> ev.TurnStarted:
+        """Say who will answer; raises what is wrong with the asked agent, provider or model."""
+        return turn_started(self._sites.get(state.workspace_path), state, queued)
+
+    async def _resume(self, turn: TurnState) -> None:
+        """Close what a crash left open, so that the turn can go on."""
+        pieces = self._log.read(self.session_id, turn.open_seq - 1, 10_000) if turn.open_message else []
+        closed = after_crash(turn, self._is_repeatable, pieces, to_rfc3339(time.time()))
+        resumed = ev.TurnResumed(reason="The process that ran it stopped; it goes on from its last event.")
+        await self._append([(turn.id, data) for data in (*closed, resumed)])
+
+    async def _run_open_turn(self) -> None:
+        state = queries.session_state(self._log.db, self.session_id)
+        turn = state.turn
+        if turn is None or self._lease is None:
+            return
+        journal = Journal(self._log, self.session_id, turn.id, self._lease)
+        outcome = await self._outcome(state, turn, journal)
+        await journal.settle()
+        ending: list[ev.EventData]
+        if outcome is None:
+            ending = self._canceled(turn, journal)
+        elif outcome.error is not None:
+            ending = [*self._loose_ends(turn, journal), self._failed(turn, journal, outcome.error)]
+        else:
+            ending = [self._completed(journal, outcome)]
+        await self._finish(journal, ending)
+
+    async def _outcome(self, state: SessionState, turn: TurnState, journal: Journal) -> Outcome | None:
+        """Run the turn as a task of its own; None if it was canceled."""
+        if turn.cancel_requested:
+            return None
+        if turn.resumes > RESUMES:
+            text = f"The turn was cut off {turn.resumes} times; it is not tried again by itself."
+            error = ErrorInfo(code="interrupted", message=text, hint="Retry it if you know why.")
+            return Outcome(stop_reason="error", error=error)
+        try:
+            plan, ports = self._plan(state, turn, journal)
+        except AgiError as problem:
+            error = ErrorInfo(code=problem.code, message=problem.message, hint=problem.hint)
+            return Outcome(stop_reason="error", error=error)
+        self._turn_id = turn.id
+        self._turn_task = asyncio.create_task(run_turn(plan, ports), name=f"turn {turn.id}")
+        try:
+            return await self._watched(self._turn_task)
+        finally:
+            self._turn_task = None
+
+    async def _watched(self, task: asyncio.Task[Outcome]) -> Outcome | None:
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if task.cancelled():
+                return None  # a person canceled the turn
+            task.cancel()  # the process is stopping: leave the turn open, it goes on at the next start
+            await asyncio.gather(task, return_exceptions=True)
+            raise
+        except StorageError:
+            raise  # the log cannot be written: the turn stays open, as it is there
+        except Exception as problem:  # a bug of ours must end the turn, not the daemon
+            message = f"The harness failed: {type(problem).__name__}: {problem}"
+            error = ErrorInfo(code="internal_error", message=message, hint="Please report it; the turn can be retried.")
+            return Outcome(stop_reason="error", error=error)
+
+    def _plan(self, state: SessionState, turn: TurnState, journal: Journal) -> tuple[Plan, Ports]:
+        site = self._sites.get(state.workspace_path)
+        agent = site.agents.find(turn.agent)
+        config = site.config
+        plan = Plan(
+            session_id=state.id,
+            turn_id=turn.id,
+            agent=agent.name,
+            system=system_text(agent, site.workspace.root, state.system_prompt),
+            model=site.models.resolve(turn.provider, turn.model),
+            history=tuple(queries.history(self._log.db, state.id)),
+            options=turn.options or {},
+            max_steps=config.max_steps(agent.name) or agent.max_steps,
+            turn_budget=config.budget_per_turn,
+            session_budget=config.budget_per_session,
+            verify=config.verify,
+            verify_note=site.verify_note(),
+            verify_asks=not site.trusted,
+            review=config.patch_review,
+        )
+        toolbox = Toolbox(
+            registry=self._registry,
+            agent=agent,
+            policy=config.approval,
+            grants=lambda: journal.state().grants,
+            workspace=site.workspace,
+            session_folder=self._session_folder(),
+            turn_id=turn.id,
+            verify_commands=config.verify.commands,
+            note=journal.note,
+        )
+        people = Approvals(self._log, self.session_id, config.approval_timeout_s)
+        return plan, Ports(journal=journal, toolbox=toolbox, people=people)
+
+    def cancel_turn(self, turn_id: str) -> None:
+        """Stop the turn if it is the one that is running here."""
+        if self._turn_task is not None and self._turn_id == turn_id:
+            self._turn_task.cancel()
+
+    def _hear(self, event: ev.Event) -> None:
+        if event.type == "cancel_requested" and event.turn_id:
+            self.cancel_turn(event.turn_id)
+
+    def _canceled(self, turn: TurnState, journal: Journal) -> list[ev.EventData]:
+        return [*self._loose_ends(turn, journal), ev.TurnCanceled(usage=journal.turn().usage)]
+
+    def _loose_ends(self, turn: TurnState, journal: Journal) -> list[ev.EventData]:
+        messages = journal.deferred_messages()
+        history = [*queries.turn_messages(self._log.db, self.session_id, turn.id), *messages]
+        return after_cancel(journal.turn(), history, "")
+
+    @staticmethod
+    def _failed(turn: TurnState, journal: Journal, error: ErrorInfo) -> ev.TurnFailed:
+        return ev.TurnFailed(error=error, usage=journal.turn().usage)
+
+    @staticmethod
+    def _completed(journal: Journal, outcome: Outcome) -> ev.TurnCompleted:
+        turn = journal.turn()
+        return ev.TurnCompleted(
+            message_id=turn.last_message,
+            stop_reason=outcome.stop_reason,
+            steps=turn.steps,
+            usage=turn.usage,
+            verification="stale" if turn.changed and turn.verification == "passed" else turn.verification,
+        )
+
+    async def _finish(self, journal: Journal, ending: list[ev.EventData]) -> None:
+        """Close the turn, and the session too if nothing is queued behind it."""
+        last = ending[-1]
+        state = journal.state()
+        if not [queued for queued in state.queue if queued.turn_id != journal.turn_id]:
+            ending = [*ending, _session_ending(last)]
+        await journal.emit(*ending)
+
+    async def _append(self, entries: list[Entry]) -> None:
+        await self._log.append(self.session_id, entries, lease=self._lease)
+
+    def _session_folder(self) -> Path:
+        return self._log.folder / "sessions" / self.session_id
+
+    def _is_repeatable(self, name: str) -> bool:
+        definition = self._registry.find(name)
+        return definition is not None and definition.kind == ToolKind.READ
+
+
+def turn_started(site: Site, state: SessionState, queued: QueuedTurn) -> ev.TurnStarted:
+    """Settle who answers a message: what it asked for, else the session's, else the agent's, else the configured."""
+    asked = queued.asked
+    agent = site.agents.find(asked.agent or state.agent)
+    choice = site.models.describe(
+        asked.provider or (None if asked.model else state.provider),
+        asked.model or (None if asked.provider else state.model),
+        default_provider=agent.provider,
+        default_model=agent.model,
+    )
+    return ev.TurnStarted(
+        message_id=queued.message_id,
+        agent=agent.name,
+        provider=choice.provider,
+        model=choice.model,
+        options=asked.options,
+        on_ask=asked.on_ask,
+        retry_of=queued.retry_of,
+    )
+
+
+def take_lease_check(session_id: str, owner: str, taken: list[Lease]) -> Callable[[sqlite3.Connection], None]:
+    """A check that takes the session's lease in the same transaction as the events it comes with."""
+
+    def check(db: sqlite3.Connection) -> None:
+        taken[:] = [leases.take(db, session_id, owner)]
+
+    return check
+
+
+def _failure_entries(turn_id: str, error: AgiError, state: SessionState) -> list[Entry]:
+    info = ErrorInfo(code=error.code, message=error.message, hint=error.hint)
+    failed = ev.TurnFailed(error=info, usage=Usage())
+    entries: list[Entry] = [(turn_id, failed)]
+    if len(state.queue) <= 1:
+        entries.append((turn_id, ev.SessionFailed(error=info)))
+    return entries
+
+
+def _session_ending(last: ev.EventData) -> ev.EventData:
+    if isinstance(last, ev.TurnFailed):
+        return ev.SessionFailed(error=last.error)
+    return ev.SessionCanceled() if isinstance(last, ev.TurnCanceled) else ev.SessionCompleted()

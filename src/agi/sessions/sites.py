@@ -1,0 +1,134 @@
+"""Sites: a workspace with all that belongs to it — its handle, settings, agents, models and trust.
+
+Loaded when first needed and again when a file behind it has changed. May import: errors, config, trust, workspace,
+agents, models.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from agi.agents.load import Agents, load_agents
+from agi.config import Config, Flags, load_config
+from agi.models.base import Model
+from agi.models.resolve import Models
+from agi.policy.verify import default_applies
+from agi.trust import trust_state
+from agi.workspace.handle import Workspace
+
+if TYPE_CHECKING:
+    from agi.net.route import Proxies
+
+_FILES = (
+    ".agi/config.json",
+    ".agi/agents.json",
+    ".agi/mcp.json",
+    ".mcp.json",
+    "AGENTS.md",
+    ".agi/agents",
+    ".agi/tools",
+)
+
+
+class Site(Struct, frozen=True, kw_only=True):
+    """One workspace, ready to be worked in."""
+
+    workspace: Workspace
+    config: Config
+    agents: Agents
+    models: Models
+    signature: tuple[object, ...]
+
+    @property
+    def trusted(self) -> bool:
+        """Whether its user trusts it."""
+        return self.config.trusted
+
+    def verify_note(self) -> str:
+        """Why there is nothing to verify changes with; empty if there is."""
+        policy = self.config.verify
+        if not policy.commands:
+            return "No verification command is configured (verify.commands)."
+        if not default_applies(policy, _makefile(self.workspace)):
+            return f"`{policy.commands[0]}` means nothing here: there is no Makefile with such a target."
+        return ""
+
+
+class Sites:
+    """The workspaces in use, by path."""
+
+    def __init__(
+        self,
+        *,
+        home_config: Path,
+        env: Mapping[str, str],
+        flags: Flags,
+        trust_once: frozenset[Path] = frozenset(),
+        stand_in: Model | None = None,
+    ) -> None:
+        self._home_config = home_config
+        self._env = env
+        self._flags = flags
+        self._trust_once = trust_once
+        self._stand_in = stand_in
+        self._sites: dict[str, Site] = {}
+        self._retired: list[Models] = []
+
+    def get(self, path: str | Path) -> Site:
+        """The workspace at `path`; raises Invalid if it is missing or no folder, ConfigError if its files are wrong."""
+        key = str(path)
+        signature = self._signature(Path(key))
+        site = self._sites.get(key)
+        if site is None or site.signature != signature:
+            if site is not None:
+                self._retired.append(site.models)
+            site = self._sites[key] = self._load(key, signature, site)
+        return site
+
+    async def close(self) -> None:
+        """Close every handle and connection."""
+        for models in (*self._retired, *(site.models for site in self._sites.values())):
+            await models.close()
+        for site in self._sites.values():
+            site.workspace.close()
+
+    def _load(self, path: str, signature: tuple[object, ...], old: Site | None) -> Site:
+        workspace = old.workspace if old else Workspace.open(path)
+        trusted = workspace.root in self._trust_once or trust_state(workspace.root, self._home_config).trusted
+        config = load_config(
+            project=workspace.root, home_config=self._home_config, env=self._env, flags=self._flags, trusted=trusted
+        )
+        agents = load_agents(project=workspace.root, config=config)
+        models = Models(config, proxies=_proxies(self._env), stand_in=self._stand_in)
+        return Site(workspace=workspace, config=config, agents=agents, models=models, signature=signature)
+
+    def _signature(self, root: Path) -> tuple[object, ...]:
+        return tuple(_stamp(path) for path in (self._home_config / "config.json", *(root / name for name in _FILES)))
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+def _makefile(workspace: Workspace) -> str | None:
+    for name in ("GNUmakefile", "makefile", "Makefile"):
+        if workspace.exists(name):
+            return workspace.read_bytes(name, 1 << 20).data.decode(errors="replace")
+    return None
+
+
+def _proxies(env: Mapping[str, str]) -> Proxies | None:
+    if not any(name.lower() in ("http_proxy", "https_proxy") for name in env):
+        return None
+    from agi.net.route import Proxies  # late: most people have none
+
+    return Proxies.from_env(env)
