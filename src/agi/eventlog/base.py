@@ -29,7 +29,7 @@ ENDINGS = frozenset({"turn_completed", "turn_failed", "turn_canceled"})
 """The events that end a turn, be it running or queued."""
 
 CLOSES_TEXT = frozenset({"model_output_completed", "turn_started", "turn_resumed"})
-"""After one of these, the part that was open is open no more. Endings are not among them: they may be a queued turn's."""
+"""After one of these, the part that was open is open no more. An ending is not one: it may be a queued turn's."""
 
 
 class Lease(Struct, frozen=True):

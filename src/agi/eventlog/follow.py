@@ -6,26 +6,24 @@ clipped or delivered by that; a gap sends it back to the file. May import: proto
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from typing import Protocol
 
 from msgspec import Struct
 
-from agi.eventlog.base import Cursor, LiveDelta
+from agi.eventlog.base import CLOSES_TEXT, Cursor, LiveDelta
 from agi.eventlog.hub import Hub, Item, Subscription
+from agi.eventlog.watch import Watch
 from agi.protocol.events import Event, ModelOutputDelta, encode_data
 
 PAGE = 1000
-CLOSES_TEXT = frozenset(
-    {"model_output_completed", "turn_started", "turn_resumed", "turn_completed", "turn_failed", "turn_canceled"}
-)
-"""After one of these, the part that was open is open no more."""
 
 
 class Source(Protocol):
     """What a follower needs of the log."""
 
     hub: Hub
+    watch: Watch
     epoch: int
 
     def read(self, session_id: str, after: int = 0, limit: int = 1000) -> list[Event]:
@@ -58,26 +56,34 @@ class Follower:
         self._source = source
         self._session_id = session_id
         self._subscription = subscription
+        self._start = cursor
         self._seq = cursor.seq
-        self._epoch = cursor.epoch
         self._part = ""
         # A cursor between two events belongs to the first part that speaks after it.
         self._offset = cursor.offset or 0
+        self._logged = 0
+        """How much of the open part stands in the events delivered."""
 
     async def batches(self) -> AsyncIterator[Batch]:
         """Yield until the session is gone."""
-        if self._epoch != self._source.epoch or self._seq > self._source.last_seq(self._session_id):
-            self._start_over()
+        if self._is_of_another_log():
+            self._seq, self._offset = self._source.last_seq(self._session_id), 0
             yield Batch(resync=True)
         told = False
         while True:
+            while page := self._page():
+                past, _ = self._tell(page)
+                if past:
+                    yield Batch(deliveries=past)
+            # The file, the hub and this reader stand at the same event now, and up to the open text nothing is awaited:
+            # whatever the buffer holds is in the file or in the open text.
             self._subscription.take()
             self._subscription.lagging = False
-            while page := self._source.read(self._session_id, self._seq, PAGE):
-                yield Batch(deliveries=tuple(self._deliver(page)))
             if not self._source.last_seq(self._session_id):
                 return
-            yield Batch(deliveries=tuple(self._deliver(self._open_text())), caught_up=not told)
+            now, _ = self._tell(self._open_text())
+            if now or not told:
+                yield Batch(deliveries=now, caught_up=not told)
             told = True
             async for batch in self._live():
                 yield batch
@@ -88,79 +94,86 @@ class Follower:
             await self._subscription.wait()
             if self._subscription.lagging:
                 return
-            items = self._subscription.take()
-            whole = self._until_gap(items)
-            if whole:
-                yield Batch(deliveries=tuple(self._deliver(items[:whole])))
-            if whole < len(items):
+            now, is_whole = self._tell(self._subscription.take())
+            if now:
+                yield Batch(deliveries=now)
+            if not is_whole:
                 return
 
-    def _until_gap(self, items: list[Item]) -> int:
-        """How many items continue without a hole."""
-        seq = self._seq
-        part, offset = self._part, self._offset
-        for n, item in enumerate(items):
-            if isinstance(item, LiveDelta):
-                reached = offset if item.data.part_id == part else 0 if part else item.data.offset
-                if item.data.offset > reached or item.seq > seq:
-                    return n
-                part, offset = item.data.part_id, max(reached, item.end)
-            elif item.seq > seq + 1:
-                return n
-            elif item.seq == seq + 1:
-                seq = item.seq
-                if item.type in CLOSES_TEXT:
-                    part, offset = "", 0
-                elif item.type == "model_output_delta" and isinstance(item.data, ModelOutputDelta):
-                    end = item.data.offset + len(item.data.delta)
-                    part, offset = item.data.part_id, max(end, offset if item.data.part_id == part else 0)
-        return len(items)
+    def _is_of_another_log(self) -> bool:
+        """Whether the cursor means nothing here; the very beginning is the same in every log."""
+        if self._start.seq == 0 and not self._start.offset:
+            return False
+        return self._start.epoch != self._source.epoch or self._seq > self._source.last_seq(self._session_id)
+
+    def _page(self) -> list[Event]:
+        """What comes next in the file. The hub hears of it first, so that it is not behind when nothing comes."""
+        self._source.watch.catch_up()
+        return self._source.read(self._session_id, self._seq, PAGE)
 
     def _open_text(self) -> list[Item]:
         held = self._source.hub.open.get(self._session_id)
         if held is None or not held.data.delta:
             return []
-        return [LiveDelta(self._seq, "", self._session_id, held.turn_id, held.data)]
+        return [LiveDelta(self._seq, held.ts, self._session_id, held.turn_id, held.data)]
 
-    def _deliver(self, items: list[Event] | list[Item]) -> list[Delivery]:
-        return [told for item in items if (told := self._one(item)) is not None]
+    def _tell(self, items: Iterable[Item]) -> tuple[tuple[Delivery, ...], bool]:
+        """Turn what came into deliveries, up to the first gap; and whether there was none."""
+        told: list[Delivery] = []
+        for item in items:
+            if not self._continues(item):
+                return tuple(told), False
+            kept = self._live_delta(item) if isinstance(item, LiveDelta) else self._event(item)
+            if kept is not None:
+                told.append(Delivery(kept, self._cursor()))
+        return tuple(told), True
 
-    def _one(self, item: Item) -> Delivery | None:
-        if isinstance(item, LiveDelta):
-            data = self._clip(item.data)
-            if data is None:
-                return None
-            if data is not item.data:
-                item = LiveDelta(item.seq, item.ts, item.session_id, item.turn_id, data)
-            return Delivery(item, Cursor(self._seq, self._offset, self._source.epoch))
+    def _continues(self, item: Item) -> bool:
+        if isinstance(item, Event):
+            return item.seq <= self._seq + 1
+        reached = 0 if self._part and item.data.part_id != self._part else self._offset
+        return item.seq <= self._seq and (item.data.offset <= reached or not self._part)
+
+    def _cursor(self) -> Cursor:
+        """Where this reader stands; with an offset whenever it has heard more than the events tell."""
+        return Cursor(self._seq, self._offset if self._offset > self._logged else None, self._source.epoch)
+
+    def _live_delta(self, item: LiveDelta) -> LiveDelta | None:
+        data = self._clip(item.data)
+        if data is None or data is item.data:
+            return item if data else None
+        return LiveDelta(item.seq, item.ts, item.session_id, item.turn_id, data)
+
+    def _event(self, item: Event) -> Event | None:
         if item.seq <= self._seq:
             return None
         self._seq = item.seq
         if item.type in CLOSES_TEXT:
-            self._part, self._offset = "", 0
-        elif item.type == "model_output_delta" and isinstance(item.data, ModelOutputDelta):
-            data = self._clip(item.data)
-            if data is None:
-                return None
-            if data is not item.data:
-                item = Event(item.seq, item.ts, item.session_id, item.turn_id, item.type, encode_data(data))
-        return Delivery(item, Cursor(self._seq, None, self._source.epoch))
+            self._part, self._offset, self._logged = "", 0, 0
+        if item.type != ModelOutputDelta.TYPE or not isinstance(item.data, ModelOutputDelta):
+            return item
+        data = self._clip(item.data)
+        self._logged = item.data.offset + len(item.data.delta)
+        if data is None or data is item.data:
+            return item if data else None
+        return Event(item.seq, item.ts, item.session_id, item.turn_id, item.type, encode_data(data))
 
     def _clip(self, data: ModelOutputDelta) -> ModelOutputDelta | None:
         """Leave out what this reader has; None if it has all of it."""
         if self._part and data.part_id != self._part:
-            self._offset = 0
+            self._offset = self._logged = 0
         self._part = data.part_id
+        skipped = self._offset - data.offset
         end = data.offset + len(data.delta)
         if end <= self._offset:
             return None
-        if data.offset < self._offset:
-            delta = data.delta[self._offset - data.offset :]
-            data = ModelOutputDelta(
-                message_id=data.message_id, part_id=data.part_id, kind=data.kind, delta=delta, offset=self._offset
-            )
-        self._offset = end
-        return data
-
-    def _start_over(self) -> None:
-        self._seq, self._part, self._offset = self._source.last_seq(self._session_id), "", 0
+        start, self._offset = self._offset, end
+        if skipped <= 0:
+            return data
+        return ModelOutputDelta(
+            message_id=data.message_id,
+            part_id=data.part_id,
+            kind=data.kind,
+            delta=data.delta[skipped:],
+            offset=start,
+        )

@@ -130,6 +130,8 @@ class Hub:
         for event in events:
             self._settle(event)
             self._push(event.session_id, event)
+            for listener in tuple(self._listeners.get(event.session_id, ())):
+                listener(event)
 
     def publish_live(self, delta: LiveDelta) -> None:
         """Tell of open text that is not on disk yet, and remember it for those who come later."""
@@ -160,7 +162,7 @@ class Hub:
         held = self.open.get(event.session_id)
         if event.type in CLOSES_TEXT or (event.type in ENDINGS and held is not None and held.turn_id == event.turn_id):
             self.open.pop(event.session_id, None)
-        elif isinstance(event.data, ModelOutputDelta):
+        elif event.type == ModelOutputDelta.TYPE and isinstance(event.data, ModelOutputDelta):
             end = event.data.offset + len(event.data.delta)
             if held is None or held.data.part_id != event.data.part_id:
                 held = self.open[event.session_id] = OpenText(event.ts, event.turn_id, event.data)

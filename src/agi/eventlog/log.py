@@ -20,14 +20,13 @@ from agi.eventlog.base import Check, Cursor, Entry, Lease, LiveDelta, Projection
 from agi.eventlog.follow import Batch, Follower
 from agi.eventlog.hub import Hub
 from agi.eventlog.mirror import STATE_CHANGES, Mirror
+from agi.eventlog.rows import insert, read_page
 from agi.eventlog.schema import STEPS, connect, prepare
+from agi.eventlog.watch import Watch
 from agi.eventlog.writer import Job, Writer
 from agi.protocol.events import Event, ModelOutputDelta, encode_data
 from agi.protocol.times import Clock, to_rfc3339
 from agi.redaction import Redactor
-
-POLL_S = 0.1
-_SELECT = "SELECT seq, ts, session_id, turn_id, type, data FROM events"
 
 
 class EventLog:
@@ -54,10 +53,9 @@ class EventLog:
         """For reading, on the event loop's thread; never written through."""
         self.epoch = int(self.db.execute("SELECT value FROM meta WHERE key='epoch'").fetchone()[0])
         projection.epoch = self.epoch
-        self._seen = int(self.db.execute("SELECT coalesce(max(id), 0) FROM events").fetchone()[0])
-        self.mirror = Mirror(folder / "sessions")
+        self.watch = Watch(self.db, self.hub)
+        self.mirror = Mirror(folder / "sessions", self.path)
         self._writer = Writer(self.path, projection.rolled_back)
-        self._watcher: asyncio.Task[None] | None = None
 
     async def append(
         self, session_id: str, entries: Sequence[Entry], *, lease: Lease | None = None, check: Check | None = None
@@ -79,11 +77,7 @@ class EventLog:
 
     def read(self, session_id: str, after: int = 0, limit: int = 1000) -> list[Event]:
         """Read a page of a session's events."""
-        rows = self.db.execute(
-            f"{_SELECT} WHERE session_id=? AND seq>? ORDER BY seq LIMIT ?",
-            (session_id, after, limit),
-        )
-        return [_event(row) for row in rows]
+        return read_page(self.db, session_id, after, limit)
 
     def last_seq(self, session_id: str) -> int:
         """The number of the session's last event; 0 if there is none."""
@@ -92,9 +86,9 @@ class EventLog:
 
     async def follow(self, session_id: str, cursor: Cursor | None = None) -> AsyncIterator[Batch]:
         """Yield what comes after `cursor` (default: from now), past and live, until the session is deleted."""
+        self.watch.start()
         start = cursor or Cursor(self.last_seq(session_id), None, self.epoch)
         subscription = self.hub.subscribe(session_id)
-        self._watch()
         try:
             follower = Follower(self, session_id, start, subscription)
             async for batch in follower.batches():
@@ -104,17 +98,18 @@ class EventLog:
 
     def listen(self, session_id: str, listener: Callable[[Event], None]) -> None:
         """Call `listener` with each durable event of the session, whichever process wrote it."""
+        self.watch.start()
         self.hub.listen(session_id, listener)
-        self._watch()
 
     async def delete(self, session_id: str) -> None:
-        """Remove a session for good: its events, rows, mirror and files."""
+        """Remove a session for good: its events, rows, mirror and files; whoever follows it comes to the end."""
 
         def work(db: sqlite3.Connection) -> None:
             if not db.execute("DELETE FROM events WHERE session_id=?", (session_id,)).rowcount:
                 raise NotFound(f"There is no session {session_id}.", code="session_not_found")
             self.projection.forget(db, session_id)
             db.execute("DELETE FROM leases WHERE session_id=?", (session_id,))
+            db.execute("UPDATE meta SET value=value+1 WHERE key='deletions'")
 
         await self._writer.submit(Job(work))
         self.mirror.forget(session_id)
@@ -136,47 +131,16 @@ class EventLog:
         """Return once the mirror has caught up with what was appended so far."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[None] = loop.create_future()
-        self.mirror.call_when_written(partial(loop.call_soon_threadsafe, done.set_result, None))
+        self.mirror.call_when_written(partial(loop.call_soon_threadsafe, _finish, done))
         await done
 
     async def close(self) -> None:
         """Finish what is queued and close every file."""
-        if self._watcher is not None:
-            self._watcher.cancel()
-            await asyncio.gather(self._watcher, return_exceptions=True)
-        await asyncio.to_thread(self._writer.close)
+        await self.watch.stop()
+        self._writer.stop()
+        await asyncio.to_thread(self._writer.join)
         await asyncio.to_thread(self.mirror.close)
         self.db.close()
-
-    def hear(self, events: list[Event], last_id: int) -> None:
-        """On the event loop: these events of ours are on disk."""
-        if last_id - len(events) == self._seen:
-            self._seen = last_id
-        self.hub.publish(events)
-
-    def _watch(self) -> None:
-        if self._watcher is None or self._watcher.done():
-            self._watcher = asyncio.get_running_loop().create_task(self._watch_others())
-
-    async def _watch_others(self) -> None:
-        """While somebody listens, look for events that another process wrote to the same file."""
-        version = None
-        while self.hub.has_listeners:
-            seen = self.db.execute("PRAGMA data_version").fetchone()[0]
-            if seen != version:
-                version = seen
-                self._publish_unseen()
-            await asyncio.sleep(POLL_S)
-
-    def _publish_unseen(self) -> None:
-        newest = self.db.execute("SELECT coalesce(max(id), 0) FROM events").fetchone()[0]
-        while self._seen < newest:
-            rows = self.db.execute(
-                f"{_SELECT} WHERE id>? AND id<=? ORDER BY id LIMIT 1000",
-                (self._seen, newest),
-            ).fetchall()
-            self.hub.publish(_event(row) for row in rows)
-            self._seen = newest if len(rows) < 1000 else self._seen + 1000
 
 
 class _Append(Job[list[Event]]):
@@ -226,18 +190,9 @@ class _Append(Job[list[Event]]):
 
     def told(self) -> None:
         """Everybody hears of it."""
-        self._log.hear(self.result, self._last_id)
+        self._log.watch.hear(self.result, self._last_id)
 
 
-def insert(db: sqlite3.Connection, event: Event) -> int:
-    """Put one numbered event into the table; returns its place among all events."""
-    row = db.execute(
-        "INSERT INTO events (session_id, seq, ts, turn_id, type, data) VALUES (?,?,?,?,?,CAST(? AS TEXT))",
-        (event.session_id, event.seq, event.ts, event.turn_id, event.type, event.raw),
-    )
-    return row.lastrowid or 0
-
-
-def _event(row: tuple[int, str, str, str | None, str, str]) -> Event:
-    seq, ts, session_id, turn_id, kind, data = row
-    return Event(seq, ts, session_id, turn_id, kind, data.encode())
+def _finish(done: asyncio.Future[None]) -> None:
+    if not done.done():
+        done.set_result(None)

@@ -1,20 +1,29 @@
 """The readable mirror: `sessions/<id>/events.ndjson` and `session.json`, written behind the log by a thread.
 
 Never the truth while the database is there, but enough to rebuild it. The mirror follows each commit and is synced to
-disk when a turn ends. May import: protocol.
+disk when a turn ends; what a crash or a full disk kept from it is made up for from the database, when the file is
+opened the next time. May import: protocol, eventlog.
 """
 
 from __future__ import annotations
 
 import os
 import queue
+import re
 import shutil
+import sqlite3
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from agi.protocol.events import Event
+import msgspec
+
+from agi.errors import StorageError
+from agi.eventlog.base import ENDINGS
+from agi.eventlog.rows import read_page
+from agi.eventlog.schema import connect
+from agi.protocol.events import Event, parse_envelope
 
 STATE_CHANGES = ENDINGS | {
     "session_created",
@@ -29,6 +38,8 @@ STATE_CHANGES = ENDINGS | {
     "session_canceled",
 }
 OPEN_FILES = 64
+TAIL = 4096
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,100}", re.ASCII)
 
 _Job = Callable[[], object]
 
@@ -36,13 +47,14 @@ _Job = Callable[[], object]
 class Mirror:
     """Writes what was committed, in order, without holding up the writer."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, database: Path) -> None:
         self._folder = folder
+        self._database = database
         self._files: OrderedDict[str, int] = OrderedDict()
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="agi-mirror", daemon=True)
         self._thread.start()
-        self.failure: OSError | None = None
+        self.failure: Exception | None = None
         """The last write that failed; the log itself is not affected."""
 
     def follow(self, session_id: str, events: Sequence[Event], snapshot: bytes | None) -> None:
@@ -72,36 +84,65 @@ class Mirror:
         while (job := self._jobs.get()) is not None:
             try:
                 job()
-            except OSError as error:
+            except (OSError, StorageError, sqlite3.Error) as error:
                 self.failure = error
         for fd in self._files.values():
             os.close(fd)
 
     def _write(self, session_id: str, events: Sequence[Event], snapshot: bytes | None) -> None:
-        fd = self._file(session_id)
-        _write_all(fd, b"".join(b"%b\n" % event.envelope() for event in events))
-        if snapshot is not None:
-            _replace(self._folder / session_id / "session.json", snapshot)
-        if any(event.type in ENDINGS for event in events):
-            os.fdatasync(fd)
+        try:
+            fd = self._file(session_id, events[0].seq)
+            _write_all(fd, b"".join(b"%b\n" % event.envelope() for event in events))
+            if snapshot is not None:
+                replace_file(session_folder(self._folder, session_id) / "session.json", snapshot)
+            if any(event.type in ENDINGS for event in events):
+                os.fdatasync(fd)
+        except OSError:
+            self._close(session_id)  # opening it again finds out what is missing
+            raise
 
-    def _file(self, session_id: str) -> int:
+    def _file(self, session_id: str, first: int) -> int:
+        """The open mirror of a session, up to the event before `first`."""
         fd = self._files.get(session_id)
         if fd is None:
-            folder = self._folder / session_id
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            fd = open_mirror(folder / "events.ndjson")
-            self._files[session_id] = fd
+            folder = session_folder(self._folder, session_id)
+            for made in (self._folder, folder):
+                made.mkdir(parents=True, exist_ok=True, mode=0o700)
+            fd = self._files[session_id] = open_mirror(folder / "events.ndjson")
+            self._make_up(fd, session_id, first)
             if len(self._files) > OPEN_FILES:
                 os.close(self._files.popitem(last=False)[1])
         self._files.move_to_end(session_id)
         return fd
 
-    def _remove(self, session_id: str) -> None:
+    def _make_up(self, fd: int, session_id: str, first: int) -> None:
+        """Write what the mirror lacks before `first`."""
+        last = last_seq(fd)
+        if last >= first - 1:
+            return
+        db = connect(self._database)
+        try:
+            while last < first - 1 and (page := read_page(db, session_id, last, min(1000, first - 1 - last))):
+                _write_all(fd, b"".join(b"%b\n" % event.envelope() for event in page))
+                last = page[-1].seq
+        finally:
+            db.close()
+
+    def _close(self, session_id: str) -> None:
         fd = self._files.pop(session_id, None)
         if fd is not None:
             os.close(fd)
-        shutil.rmtree(self._folder / session_id, ignore_errors=True)
+
+    def _remove(self, session_id: str) -> None:
+        self._close(session_id)
+        shutil.rmtree(session_folder(self._folder, session_id), ignore_errors=True)
+
+
+def session_folder(sessions: Path, session_id: str) -> Path:
+    """Where a session's files are; refuses ids that would lead elsewhere."""
+    if _NAME.fullmatch(session_id) is None:
+        raise PermissionError(f"{session_id[:100]!r} cannot be the name of a folder")
+    return sessions / session_id
 
 
 def open_mirror(path: Path) -> int:
@@ -113,17 +154,36 @@ def open_mirror(path: Path) -> int:
     return fd
 
 
-def _write_all(fd: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]
+def last_seq(fd: int) -> int:
+    """The number of the last event a mirror holds; half a line at its end does not count."""
+    end, tail = os.fstat(fd).st_size, b""
+    while end > 0:
+        start = max(0, end - max(TAIL, len(tail)))
+        tail = os.pread(fd, end - start, start) + tail
+        lines = tail.split(b"\n")
+        for line in reversed(lines[1:] if start else lines):
+            try:
+                return parse_envelope(line).seq
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                continue
+        end = start
+    return 0
 
 
-def _replace(path: Path, data: bytes) -> None:
+def replace_file(path: Path, data: bytes, *, durable: bool = False) -> None:
+    """Put a private file in the place of another at once."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     try:
         _write_all(fd, data)
+        if durable:
+            os.fsync(fd)
     finally:
         os.close(fd)
     os.replace(beside, path)
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]

@@ -1,7 +1,7 @@
 """Making the database again from the mirrors, and the mirrors again from the database: losing one loses nothing.
 
 What cannot be read is set aside, never deleted, and its place in the numbering is taken by a notice that says so.
-May import: errors, protocol, eventlog.
+For a data folder that no other process has open. May import: errors, protocol, eventlog.
 """
 
 from __future__ import annotations
@@ -9,19 +9,31 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import msgspec
 from msgspec import Struct
 
 from agi.errors import Damaged
 from agi.eventlog.base import Projection
-from agi.eventlog.log import insert
+from agi.eventlog.mirror import replace_file, session_folder
+from agi.eventlog.rows import insert, read_page
+from agi.eventlog.salvage import (
+    Events,
+    mirrors,
+    read_database,
+    read_file,
+    read_mirror,
+    read_snapshot,
+    set_aside_lines,
+)
 from agi.eventlog.schema import STEPS, connect, prepare
-from agi.protocol.events import Event, Notice, encode_data, parse_envelope
+from agi.protocol.events import Event, EventData, Notice, SessionCreated, encode_data
+from agi.protocol.times import to_millis, to_rfc3339
 
 BATCH = 2000
+LONGEST_HOLE = 10_000
+"""A number that leaves a larger hole before it is damage itself."""
 
 
 class Repair(Struct, kw_only=True):
@@ -38,7 +50,7 @@ class Repair(Struct, kw_only=True):
 def needs_rebuild(database: Path, folder: Path) -> bool:
     """Tell whether the database is missing or unreadable although there is something to rebuild it from."""
     if not database.exists():
-        return next(_mirrors(folder), None) is not None
+        return next(mirrors(folder), None) is not None
     try:
         db = connect(database)
         try:
@@ -52,18 +64,17 @@ def needs_rebuild(database: Path, folder: Path) -> bool:
 
 def rebuild_database(folder: Path, database: Path, projection: Projection) -> Repair:
     """Make the database from every mirror and whatever the old file still tells; the old file is set aside."""
-    report = Repair(set_aside=[])
+    report = Repair()
     fresh = database.with_name(database.name + ".rebuilding")
     _remove(fresh)
     prepare(fresh, (*STEPS, *projection.steps))
     db = connect(fresh)
     try:
         db.execute("PRAGMA synchronous=OFF")  # synced once, when it is whole
-        epoch = int(time.time())
-        projection.epoch = epoch
-        db.execute("UPDATE meta SET value=? WHERE key='epoch'", (str(epoch),))
+        projection.epoch = time.time_ns() // 1_000_000
+        db.execute("UPDATE meta SET value=? WHERE key='epoch'", (str(projection.epoch),))
         for session_id, events in _sessions(folder, database, report):
-            _restore(db, session_id, events, projection, report)
+            _restore(db, folder, session_id, events, projection, report)
         db.execute("PRAGMA synchronous=FULL")
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     finally:
@@ -73,132 +84,74 @@ def rebuild_database(folder: Path, database: Path, projection: Projection) -> Re
     return report
 
 
-def rebuild_mirrors(folder: Path, database: Path, projection: Projection, report: Repair | None = None) -> Repair:
+def rebuild_mirrors(folder: Path, database: Path, projection: Projection) -> Repair:
     """Write anew every mirror that does not say exactly what the database says."""
-    report = report or Repair(set_aside=[])
+    report = Repair()
     db = connect(database)
     try:
-        for (session_id,) in db.execute("SELECT id FROM sessions ORDER BY id").fetchall():
-            lines = b"".join(b"%b\n" % event.envelope() for event in _stored(db, session_id))
-            path = folder / "sessions" / session_id / "events.ndjson"
-            if not path.exists() or path.read_bytes() != lines:
-                _write_mirror(path, lines)
-                report.mirrors += 1
+        projection.epoch = int(db.execute("SELECT value FROM meta WHERE key='epoch'").fetchone()[0])
+        for (session_id,) in db.execute("SELECT DISTINCT session_id FROM events ORDER BY session_id").fetchall():
+            path = session_folder(folder / "sessions", session_id) / "events.ndjson"
+            report.sessions += 1
+            report.mirrors += _mirror_again(path, [event.envelope() for event in _stored(db, session_id)], report)
+            snapshot = projection.snapshot(db, session_id)
+            if snapshot is not None:
+                replace_file(path.with_name("session.json"), snapshot)
     finally:
         db.close()
     return report
 
 
+def _mirror_again(path: Path, lines: list[bytes], report: Repair) -> bool:
+    """Write a mirror unless it is right; what stood in it and is not in the database is kept beside it."""
+    for folder in (path.parent.parent, path.parent):
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        old = read_file(path)
+    except OSError:
+        old = b""
+    new = b"".join(b"%b\n" % line for line in lines)
+    if old == new:
+        return False
+    strange = {*old.split(b"\n")} - {*lines, b""}
+    if strange:
+        report.set_aside.append(str(set_aside_lines(path, sorted(strange))))
+    replace_file(path, new, durable=True)
+    return True
+
+
+def _sessions(folder: Path, database: Path, report: Repair) -> Iterator[tuple[str, Events]]:
+    """Every session's readable events, from its mirror and the old database together."""
+    salvaged = read_database(database)
+    for path in mirrors(folder):
+        session_id = path.parent.name
+        events, damaged = read_mirror(path)
+        events |= salvaged.pop(session_id, {})
+        if damaged:
+            report.set_aside.append(str(set_aside_lines(path, damaged)))
+        yield session_id, events
+    yield from salvaged.items()
+
+
 def _restore(
-    db: sqlite3.Connection, session_id: str, events: dict[int, Event], projection: Projection, report: Repair
+    db: sqlite3.Connection, folder: Path, session_id: str, found: Events, projection: Projection, report: Repair
 ) -> None:
     """Put a session's events in, dense from 1; a hole becomes a notice."""
-    whole = [events.get(seq) or _hole(session_id, seq, events) for seq in range(1, max(events) + 1)]
-    report.lost += len(whole) - len(events)
+    mirror = session_folder(folder / "sessions", session_id) / "events.ndjson"
+    events, strange = _in_reach(found)
+    beginning = events.get(1)
+    if beginning is None or beginning.type != SessionCreated.TYPE:
+        strange += [beginning] if beginning else []
+        whole = _headless(session_id, events, folder, read_snapshot(mirror.with_name("session.json")))
+    else:
+        whole = _dense(beginning, events)
     db.execute("BEGIN")
     for start in range(0, len(whole), BATCH):
-        page = whole[start : start + BATCH]
-        for event in page:
-            insert(db, event)
-        projection.apply(db, session_id, page)
+        _put(db, session_id, whole[start : start + BATCH], projection, strange)
     db.execute("COMMIT")
-    report.sessions += 1
-    report.events += len(events)
-
-
-def _hole(session_id: str, seq: int, events: dict[int, Event]) -> Event:
-    known = events[min(events, key=lambda other: abs(other - seq))]
-    notice = Notice(code="damaged", message=f"Event {seq} could not be read when the log was rebuilt.")
-    return Event(seq, known.ts, session_id, None, notice.TYPE, encode_data(notice))
-
-
-def _sessions(folder: Path, database: Path, report: Repair) -> Iterator[tuple[str, dict[int, Event]]]:
-    """Every session's readable events by number, from its mirror and the old database together."""
-    salvaged = _salvage(database)
-    for path in _mirrors(folder):
-        session_id = path.parent.name
-        events = salvaged.pop(session_id, {})
-        for event in _readable(path, report):
-            if event.session_id == session_id:
-                events.setdefault(event.seq, event)
-        if 1 in events:
-            yield session_id, events
-    for session_id, events in salvaged.items():
-        if 1 in events:
-            yield session_id, events
-
-
-def _mirrors(folder: Path) -> Iterator[Path]:
-    yield from sorted((folder / "sessions").glob("sess_*/events.ndjson"))
-
-
-def _readable(path: Path, report: Repair) -> Iterator[Event]:
-    damaged = []
-    for line in path.read_bytes().split(b"\n"):
-        if not line:
-            continue
-        try:
-            event = parse_envelope(line)
-            _ = event.data
-            yield event
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            damaged.append(line)
-    if damaged:
-        aside = path.with_name("events.ndjson.damaged")
-        aside.write_bytes(b"\n".join(damaged) + b"\n")
-        report.set_aside.append(str(aside))
-
-
-def _salvage(database: Path) -> dict[str, dict[int, Event]]:
-    """Read what can be read of the old database."""
-    found: dict[str, dict[int, Event]] = {}
-    if not database.exists():
-        return found
-    try:
-        db = connect(database)
-    except Damaged:
-        return found
-    try:
-        for seq, ts, session_id, turn_id, kind, data in db.execute(
-            "SELECT seq, ts, session_id, turn_id, type, data FROM events ORDER BY id"
-        ):
-            event = Event(seq, ts, session_id, turn_id, kind, data.encode())
-            _ = event.data
-            found.setdefault(session_id, {})[seq] = event
-    except (sqlite3.DatabaseError, msgspec.DecodeError, AttributeError):
-        pass  # the rest is unreadable here; the mirrors have it
-    finally:
-        db.close()
-    return found
-
-
-def _stored(db: sqlite3.Connection, session_id: str) -> Iterator[Event]:
-    for seq, ts, turn_id, kind, data in db.execute(
-        "SELECT seq, ts, turn_id, type, data FROM events WHERE session_id=? ORDER BY seq", (session_id,)
-    ):
-        yield Event(seq, ts, session_id, turn_id, kind, data.encode())
-
-
-def _write_mirror(path: Path, lines: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    beside = path.with_name(".events.ndjson.new")
-    fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(fd, "wb") as file:
-        file.write(lines)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(beside, path)
-
-
-def _set_aside(database: Path, report: Repair) -> None:
-    if database.exists():
-        aside = database.with_name(f"{database.name}.damaged-{int(time.time())}")
-        os.replace(database, aside)
-        report.set_aside.append(str(aside))
-    for suffix in ("-wal", "-shm"):
-        database.with_name(database.name + suffix).unlink(missing_ok=True)
-
-
-def _remove(path: Path) -> None:
-    for suffix in ("", "-wal", "-shm"):
-        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    if strange:
+        report.set_aside.append(str(set_aside_lines(mirror, [event.envelope() for event in strange])))
+    report.sessions += 1 if whole else 0
+    report.lost += db.execute(
+        "SELECT count(*) FROM events WHERE session_id=? AND type='notice' AND data->>'code'='damaged'", (session_id,)
+    ).fetchone()[0]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,7 +24,7 @@ def _events(db: sqlite3.Connection) -> None:
         " ts TEXT NOT NULL, turn_id TEXT, type TEXT NOT NULL, data TEXT NOT NULL, UNIQUE (session_id, seq))"
     )  # AUTOINCREMENT: an id is never used again, so whoever has seen id n knows all up to n
     db.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
-    db.execute("INSERT INTO meta VALUES ('epoch', '1')")
+    db.execute("INSERT INTO meta VALUES ('epoch', '1'), ('deletions', '0')")
     db.execute(
         "CREATE TABLE leases (session_id TEXT PRIMARY KEY, owner TEXT NOT NULL, generation INTEGER NOT NULL,"
         " expires_at INTEGER NOT NULL)"
@@ -34,11 +35,20 @@ STEPS: tuple[Step, ...] = (_events,)
 """The log's own steps; a projection's follow them."""
 
 
-def connect(path: Path) -> sqlite3.Connection:
+def connect(path: Path, *, any_thread: bool = False) -> sqlite3.Connection:
     """Open the file with the settings the log relies on; every connection goes through here."""
-    db = sqlite3.connect(path, timeout=BUSY_MS / 1000, isolation_level=None, cached_statements=256)
     try:
-        db.execute("PRAGMA journal_mode=WAL")
+        db = sqlite3.connect(
+            path,
+            timeout=BUSY_MS / 1000,
+            isolation_level=None,
+            cached_statements=256,
+            check_same_thread=not any_thread,
+        )
+    except sqlite3.DatabaseError as error:
+        raise _unreadable(path, error) from error
+    try:
+        _use_wal(db)
         db.execute("PRAGMA synchronous=FULL")
         db.execute("PRAGMA foreign_keys=ON")
         db.execute("PRAGMA wal_autocheckpoint=4000")
@@ -48,11 +58,28 @@ def connect(path: Path) -> sqlite3.Connection:
     return db
 
 
+def _use_wal(db: sqlite3.Connection) -> None:
+    """Switch the journal; of all statements this one does not wait while others do the same, so we do."""
+    give_up = time.monotonic() + BUSY_MS / 1000
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > give_up:
+                raise
+            time.sleep(0.005)
+
+
 def prepare(path: Path, steps: Sequence[Step]) -> None:
     """Make the file if it is missing (0600) and bring it to the newest shape."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if not path.exists():
-        os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW, 0o600))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not path.exists():
+            os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW, 0o600))
+    except OSError as error:
+        text = f"{path} cannot be made: {error.strerror}."
+        raise StorageError(text, hint="Check that the folder is writable and holds no link of that name.") from error
     db = connect(path)
     try:
         if _version(db) == len(steps):

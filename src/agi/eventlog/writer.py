@@ -7,7 +7,6 @@ shares its syncs. A job that fails fails alone. Knows nothing of events. May imp
 from __future__ import annotations
 
 import asyncio
-import errno
 import queue
 import sqlite3
 import threading
@@ -45,7 +44,7 @@ class Writer:
     """Runs jobs in order, durably, in group commits."""
 
     def __init__(self, path: Path, rolled_back: Callable[[], None]) -> None:
-        self._path = path
+        self._db = connect(path, any_thread=True)
         self._rolled_back = rolled_back
         self._jobs: queue.SimpleQueue[Job[object] | None] = queue.SimpleQueue()
         self._closed = False
@@ -60,20 +59,22 @@ class Writer:
         self._jobs.put(job)  # type: ignore[arg-type]  # the queue holds jobs of every result type
         return job.future
 
-    def close(self) -> None:
-        """Finish what is queued and stop."""
+    def stop(self) -> None:
+        """Take no more jobs; what is queued is still done. On the same thread as `submit`."""
         if not self._closed:
             self._closed = True
             self._jobs.put(None)
-            self._thread.join()
+
+    def join(self) -> None:
+        """Wait until everything is done."""
+        self._thread.join()
 
     def _run(self) -> None:
-        db = connect(self._path)
         try:
-            while self._serve(db):
+            while self._serve(self._db):
                 pass
         finally:
-            db.close()
+            self._db.close()
 
     def _serve(self, db: sqlite3.Connection) -> bool:
         first = self._jobs.get()
@@ -100,9 +101,12 @@ class Writer:
         try:
             self._transact(db, group)
         except Exception as error:
-            # One bad job must not take the others with it: try each in a transaction of its own.
-            if len(group) == 1:
-                group[0].error = self._explain(error)
+            # One bad job must not take the others with it: try each in a transaction of its own. But a failing disk or
+            # a lock that was waited for in vain is nobody's job, and after a failed sync trying again would be a lie.
+            explained = self._explain(error)
+            if len(group) == 1 or self._broken is not None or _is_locked(error):
+                for job in group:
+                    job.error = explained
                 return
             for job in group:
                 self._commit(db, [job])
@@ -122,7 +126,7 @@ class Writer:
     def _explain(self, error: Exception) -> Exception:
         if not isinstance(error, sqlite3.Error):
             return error
-        if "full" in str(error) or getattr(error, "errno", None) == errno.ENOSPC:
+        if "full" in str(error):
             return DiskFull("The disk is full; nothing was written.", hint="Free some space and try again.")
         failure = StorageError(f"The log could not be written: {error}.", hint="See `agi doctor`.")
         if "I/O" in str(error):
@@ -143,11 +147,18 @@ class Writer:
                 continue
 
 
+def _is_locked(error: Exception) -> bool:
+    return isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
+
+
 def _deliver(jobs: list[Job[object]]) -> None:
     """On the event loop: first everybody hears of the new events, then the callers go on."""
     for job in jobs:
         if job.error is None:
-            job.told()
+            try:
+                job.told()
+            except Exception as error:  # a listener's failure is not the writer's: the work is on disk
+                job.loop.call_exception_handler({"message": "Telling of new events failed.", "exception": error})
     for job in jobs:
         if job.future.cancelled():
             continue

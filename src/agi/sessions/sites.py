@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from agi.agents.load import Agents, load_agents
+from agi.agents.base import Agents
+from agi.agents.load import load_agents
 from agi.config import Config, Flags, load_config
 from agi.models.base import Model
 from agi.models.resolve import Models

@@ -81,7 +81,7 @@ class Registry:
             return await tool.invoke(context, call)
         except msgspec.ValidationError as error:
             return failed(call, f"The input of {call.name} does not fit its schema: {error}")
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             return failed(call, f"The input of {call.name} is not valid JSON: {error}")
         except AgiError as error:
             return failed(call, f"{error.message} {error.hint}".strip())

@@ -1,0 +1,156 @@
+"""What a project that nobody trusts yet may say: whatever only chooses, and whatever makes things stricter.
+
+Given the project's settings and the config its user has without it, answers with the part of the first that counts,
+and the keys that do not. Whether the project is trusted is not decided here. May import: protocol.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from msgspec import UNSET, UnsetType
+
+from agi.config.settings import (
+    AgentSection,
+    ApprovalSection,
+    BudgetSection,
+    LimitsSection,
+    PatchReviewSection,
+    ProviderSection,
+    SandboxSection,
+    Settings,
+    VerifySection,
+)
+from agi.config.values import Config, ProviderSettings, SandboxMode, SandboxSettings
+from agi.protocol.policies import ApprovalPolicy, Budget, PatchReviewPolicy, ReviewMode, VerifyPolicy, step_limit
+
+T = TypeVar("T")
+N = TypeVar("N", int, float)
+_REVIEWS: tuple[ReviewMode, ...] = ("off", "auto", "request")
+_SANDBOXES: tuple[SandboxMode, ...] = ("off", "auto", "require")
+"""From the loosest to the strictest."""
+
+
+def narrow(project: Settings, user: Config) -> tuple[Settings, tuple[str, ...]]:
+    """Take from a project's settings what counts without trust; gives that, and the keys of what was dropped."""
+    sieve = _Sieve()
+    narrowed = Settings(
+        default_agent=project.default_agent,
+        default_provider=project.default_provider,
+        default_model=project.default_model,
+        providers={
+            name: _provider(sieve, f"providers.{name}", section, user.provider(name))
+            for name, section in _or(project.providers, {}).items()
+        },
+        approval=_approval(sieve, _or(project.approval, ApprovalSection()), user.approval, user.approval_timeout_s),
+        verify=_verify(sieve, _or(project.verify, VerifySection()), user.verify),
+        patch_review=_patch_review(sieve, _or(project.patch_review, PatchReviewSection()), user.patch_review),
+        budget=_budget(sieve, _or(project.budget, BudgetSection()), user),
+        sandbox=_sandbox(sieve, _or(project.sandbox, SandboxSection()), user.sandbox),
+        agents={
+            name: _agent(sieve, f"agents.{name}", section, user.max_steps(name) or step_limit(name))
+            for name, section in _or(project.agents, {}).items()
+        },
+        auth=sieve.drop("auth", project.auth, if_=user.auth == "token" and project.auth == "auto"),
+    )
+    return narrowed, tuple(sieve.dropped)
+
+
+class _Sieve:
+    """Lets settings pass and remembers the keys of those that did not."""
+
+    def __init__(self) -> None:
+        self.dropped: list[str] = []
+
+    def drop(self, key: str, value: T | UnsetType, *, if_: bool = True) -> T | UnsetType:
+        if isinstance(value, UnsetType) or not if_:
+            return value
+        self.dropped.append(key)
+        return UNSET
+
+    def at_most(self, key: str, value: N | UnsetType | None, limit: float | None) -> N | UnsetType | None:
+        """Let a limit pass that is not above the user's; None is no limit."""
+        if isinstance(value, UnsetType) or limit is None:
+            return value
+        return self.drop(key, value, if_=value is None or value > limit)
+
+    def in_addition(self, key: str, value: tuple[T, ...] | UnsetType, base: tuple[T, ...]) -> tuple[T, ...] | UnsetType:
+        """Let a list add to the user's; what it leaves out stays."""
+        if isinstance(value, UnsetType):
+            return value
+        if not set(base) <= set(value):
+            self.dropped.append(key)
+        return tuple(dict.fromkeys((*base, *value)))
+
+    def as_strict(self, key: str, mode: T | UnsetType, base: T, order: tuple[T, ...]) -> T | UnsetType:
+        """Let a mode pass that is no looser than the user's."""
+        if isinstance(mode, UnsetType):
+            return mode
+        return self.drop(key, mode, if_=order.index(mode) < order.index(base))
+
+
+def _or(value: T | UnsetType, default: T) -> T:
+    return default if isinstance(value, UnsetType) else value
+
+
+def _provider(sieve: _Sieve, at: str, section: ProviderSection, user: ProviderSettings) -> ProviderSection:
+    return ProviderSection(
+        enabled=sieve.drop(f"{at}.enabled", section.enabled, if_=section.enabled is True and not user.enabled),
+        base_url=sieve.drop(f"{at}.baseUrl", section.base_url),
+        api_key=sieve.drop(f"{at}.apiKey", section.api_key),
+    )
+
+
+def _approval(sieve: _Sieve, section: ApprovalSection, user: ApprovalPolicy, timeout: float | None) -> ApprovalSection:
+    kinds, tools = section.require_for_kinds, section.require_for_tools
+    return ApprovalSection(
+        require_for_kinds=sieve.in_addition("approval.requireForKinds", kinds, user.require_for_kinds),
+        require_for_tools=sieve.in_addition("approval.requireForTools", tools, user.require_for_tools),
+        timeout_seconds=sieve.at_most("approval.timeoutSeconds", section.timeout_seconds, timeout),
+    )
+
+
+def _verify(sieve: _Sieve, section: VerifySection, user: VerifyPolicy) -> VerifySection:
+    turned_on = section.auto_verify is True and not user.auto_verify
+    relaxed = section.require_clean is False and user.require_clean
+    attempts = sieve.at_most("verify.maxAttempts", section.max_attempts, user.max_attempts)
+    return VerifySection(
+        auto_verify=sieve.drop("verify.autoVerify", section.auto_verify, if_=turned_on),
+        commands=sieve.drop("verify.commands", section.commands, if_=section.commands != user.commands),
+        require_clean=sieve.drop("verify.requireClean", section.require_clean, if_=relaxed),
+        max_attempts=UNSET if attempts is None else attempts,
+    )
+
+
+def _patch_review(sieve: _Sieve, section: PatchReviewSection, user: PatchReviewPolicy) -> PatchReviewSection:
+    return PatchReviewSection(mode=sieve.as_strict("patchReview.mode", section.mode, user.mode, _REVIEWS))
+
+
+def _budget(sieve: _Sieve, section: BudgetSection, user: Config) -> BudgetSection:
+    turn, session = _or(section.per_turn, LimitsSection()), _or(section.per_session, LimitsSection())
+    return BudgetSection(
+        per_turn=_limits(sieve, "budget.perTurn", turn, user.budget_per_turn),
+        per_session=_limits(sieve, "budget.perSession", session, user.budget_per_session),
+    )
+
+
+def _limits(sieve: _Sieve, at: str, section: LimitsSection, user: Budget) -> LimitsSection:
+    return LimitsSection(
+        usd=sieve.at_most(f"{at}.usd", section.usd, user.usd),
+        tokens=sieve.at_most(f"{at}.tokens", section.tokens, user.tokens),
+        steps=sieve.at_most(f"{at}.steps", section.steps, user.steps),
+        seconds=sieve.at_most(f"{at}.seconds", section.seconds, user.seconds),
+    )
+
+
+def _sandbox(sieve: _Sieve, section: SandboxSection, user: SandboxSettings) -> SandboxSection:
+    opened = section.network is True and not user.network
+    return SandboxSection(
+        mode=sieve.as_strict("sandbox.mode", section.mode, user.mode, _SANDBOXES),
+        network=sieve.drop("sandbox.network", section.network, if_=opened),
+    )
+
+
+def _agent(sieve: _Sieve, at: str, section: AgentSection, limit: int) -> AgentSection:
+    steps = sieve.at_most(f"{at}.maxSteps", section.max_steps, limit)
+    return AgentSection(max_steps=UNSET if steps is None else steps)

@@ -1,0 +1,98 @@
+"""How a settings file is read: JSON in, structs out; a mistake becomes an error that names the file and the key.
+
+Values are never quoted in an error, since one of them may be a key. May import: errors, protocol.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct, UnsetType
+
+from agi.config.settings import NAMED, SECTIONS, BudgetSection, LimitsSection, Settings, overlay
+from agi.config.values import Secret
+from agi.errors import ConfigError
+
+S = TypeVar("S", bound=Struct)
+BOM = b"\xef\xbb\xbf"
+_HINT = "Correct it there, or remove it."
+
+
+def parse_settings(content: bytes, file: str) -> tuple[Settings, tuple[str, ...]]:
+    """Read a `config.json`; gives the settings and a warning for each key that is not known."""
+    document = parse_json(content, file)
+    named = {key: _named(document[key], shape, key, file) for key, shape in NAMED.items() if key in document}
+    settings = convert({**document, **{key: {} for key in named}}, Settings, "", file)
+    budget = settings.budget if isinstance(settings.budget, UnsetType) else _folded(settings.budget)
+    warnings = tuple(
+        f"{file}: `{key}` is not a known setting and is ignored." for key in _unknown(document, Settings, "")
+    )
+    return msgspec.structs.replace(settings, budget=budget, **named), warnings
+
+
+def parse_json(content: bytes, file: str) -> dict[str, object]:
+    """Read a file that must hold one JSON object; whatever else it holds becomes an error that names it."""
+    try:
+        document = msgspec.json.decode(content.removeprefix(BOM))
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        what = f"is not valid JSON: {error}" if content.strip() else "is empty"
+        raise ConfigError(f"{file} {what}.", hint=_HINT) from error
+    except RecursionError as error:
+        raise ConfigError(f"{file} is nested too deeply.", hint=_HINT) from error
+    if not isinstance(document, dict):
+        raise ConfigError(f"{file} must hold a JSON object.", hint='Begin it with "{".')
+    return document
+
+
+def convert(value: object, shape: type[S], at: str, file: str, hint: str = _HINT) -> S:
+    """Fit one object of a file into its struct; `at` is the key it stands under."""
+    try:
+        return msgspec.convert(value, shape, dec_hook=_custom)
+    except msgspec.ValidationError as error:
+        what, _, where = str(error).partition(" - at `$")
+        key = (at + where.rstrip("`")).lstrip(".") or "the file"
+        raise ConfigError(f"{file}: `{key}`: {what[:1].lower()}{what[1:]}.", hint=hint) from error
+
+
+def secret(text: str) -> Secret:
+    """Make a key of text; raises ValueError if it could not be sent in a header."""
+    key = text.strip()
+    if not key or not key.isascii() or not key.isprintable():
+        raise ValueError("Expected a key of printable ASCII characters")
+    return Secret(key)
+
+
+def _custom(kind: type, value: object) -> object:
+    if kind is not Secret:
+        return value
+    if not isinstance(value, str):
+        raise ValueError("Expected `str`")
+    return secret(value)
+
+
+def _folded(budget: BudgetSection) -> BudgetSection:
+    """Move limits that stand directly in `budget` to `perTurn`, which beats them."""
+    flat = LimitsSection(usd=budget.usd, tokens=budget.tokens, steps=budget.steps, seconds=budget.seconds)
+    turn = flat if isinstance(budget.per_turn, UnsetType) else overlay(flat, budget.per_turn)
+    return BudgetSection(per_turn=turn, per_session=budget.per_session)
+
+
+def _named(value: object, shape: type[S], at: str, file: str) -> dict[str, S]:
+    """Fit an object of objects entry by entry, so that an error can tell the name."""
+    if not isinstance(value, dict):
+        raise ConfigError(f"{file}: `{at}`: expected an object with a name for each key.", hint=_HINT)
+    return {name: convert(entry, shape, f"{at}.{name}", file) for name, entry in value.items()}
+
+
+def _unknown(document: dict[str, object], shape: type[Struct], at: str) -> list[str]:
+    found = [at + key for key in document if key not in shape.__struct_encode_fields__]
+    for key, inner in SECTIONS.get(shape, {}).items():
+        section = document.get(key)
+        if isinstance(section, dict):
+            found += _unknown(section, inner, f"{at}{key}.")
+    for key, inner in NAMED.items() if shape is Settings else ():
+        entries = document.get(key)
+        for name, entry in entries.items() if isinstance(entries, dict) else ():
+            found += _unknown(entry, inner, f"{key}.{name}.")
+    return found

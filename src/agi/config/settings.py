@@ -1,0 +1,174 @@
+"""What stands in a `config.json`: the keys in their camelCase, one struct per section, each key optional.
+
+What a file does not say is UNSET, so that files can be laid over each other key by key. How a file is read is `parse`'s
+business, which file may say what is `narrowing`'s. May import: protocol.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeVar
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from agi.config.values import AuthMode, SandboxMode, Secret
+from agi.protocol.policies import ReviewMode
+from agi.protocol.tools import ToolKind
+
+Name = Annotated[str, Meta(min_length=1, max_length=200)]
+Url = Annotated[str, Meta(pattern=r"^https?://[^\s@]+$", max_length=2000)]
+CommandLine = Annotated[str, Meta(min_length=1, max_length=10_000)]
+Count = Annotated[int, Meta(ge=0, le=10**12)]
+Steps = Annotated[int, Meta(ge=1, le=1_000_000)]
+Amount = Annotated[float, Meta(ge=0, le=1e12)]
+S = TypeVar("S", bound=Struct)
+
+
+class Section(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The shape all sections share."""
+
+
+class ProviderSection(Section, frozen=True, kw_only=True):
+    """`providers.<name>`."""
+
+    enabled: bool | UnsetType = UNSET
+    """Whether it may be used."""
+    base_url: Url | UnsetType = UNSET
+    """Where its API is."""
+    api_key: Secret | UnsetType = UNSET
+    """What it knows the user by."""
+
+
+class ApprovalSection(Section, frozen=True, kw_only=True):
+    """`approval`."""
+
+    require_for_kinds: tuple[ToolKind, ...] | UnsetType = UNSET
+    """Kinds of tools that ask first: `read`, `write`, `exec`, `network`."""
+    require_for_tools: tuple[Name, ...] | UnsetType = UNSET
+    """Tools that ask first whatever their kind."""
+    timeout_seconds: Amount | UnsetType | None = UNSET
+    """How long a question waits; null is for ever."""
+
+
+class VerifySection(Section, frozen=True, kw_only=True):
+    """`verify`."""
+
+    auto_verify: bool | UnsetType = UNSET
+    """Check changes by themselves."""
+    commands: tuple[CommandLine, ...] | UnsetType = UNSET
+    """What to run."""
+    require_clean: bool | UnsetType = UNSET
+    """Whether verification must leave the files alone."""
+    max_attempts: Annotated[int, Meta(ge=0, le=100)] | UnsetType = UNSET
+    """How often a failure sends the agent back."""
+
+
+class PatchReviewSection(Section, frozen=True, kw_only=True):
+    """`patchReview`."""
+
+    mode: ReviewMode | UnsetType = UNSET
+    """`off`, `auto` or `request`."""
+
+
+class LimitsSection(Section, frozen=True, kw_only=True):
+    """`budget.perTurn` and `budget.perSession`; null is no limit."""
+
+    usd: Amount | UnsetType | None = UNSET
+    """Money."""
+    tokens: Count | UnsetType | None = UNSET
+    """Tokens in and out."""
+    steps: Count | UnsetType | None = UNSET
+    """Model calls."""
+    seconds: Amount | UnsetType | None = UNSET
+    """Time at work."""
+
+
+class BudgetSection(LimitsSection, frozen=True, kw_only=True):
+    """`budget`; limits that stand in it directly are per turn."""
+
+    per_turn: LimitsSection | UnsetType = UNSET
+    """Limits of one turn; they beat those that stand beside it."""
+    per_session: LimitsSection | UnsetType = UNSET
+    """Limits of all turns of a session together."""
+
+
+class SandboxSection(Section, frozen=True, kw_only=True):
+    """`sandbox`."""
+
+    mode: SandboxMode | UnsetType = UNSET
+    """`off`, `auto` or `require`."""
+    network: bool | UnsetType = UNSET
+    """Whether commands may reach the network."""
+
+
+class AgentSection(Section, frozen=True, kw_only=True):
+    """`agents.<name>`."""
+
+    max_steps: Steps | UnsetType = UNSET
+    """Model calls a turn may make."""
+
+
+class Settings(Section, frozen=True, kw_only=True):
+    """One `config.json`."""
+
+    default_agent: Name | UnsetType = UNSET
+    """The agent of a new session."""
+    default_provider: Name | UnsetType = UNSET
+    """The provider of a new session."""
+    default_model: Name | UnsetType = UNSET
+    """The model of a new session."""
+    providers: dict[str, ProviderSection] | UnsetType = UNSET
+    """Providers by name."""
+    approval: ApprovalSection | UnsetType = UNSET
+    """What needs asking."""
+    verify: VerifySection | UnsetType = UNSET
+    """How changes are checked."""
+    patch_review: PatchReviewSection | UnsetType = UNSET
+    """Whether patches are shown first."""
+    budget: BudgetSection | UnsetType = UNSET
+    """What may be used up."""
+    sandbox: SandboxSection | UnsetType = UNSET
+    """How commands are kept in."""
+    agents: dict[str, AgentSection] | UnsetType = UNSET
+    """Limits by agent."""
+    auth: AuthMode | UnsetType = UNSET
+    """`auto` or `token`."""
+    trusted_workspaces: dict[str, object] | UnsetType = UNSET
+    """Kept by `agi trust` in the user's own file; means nothing in a project's."""
+
+
+SECTIONS: dict[type[Struct], dict[str, type[Struct]]] = {
+    Settings: {
+        "approval": ApprovalSection,
+        "verify": VerifySection,
+        "patchReview": PatchReviewSection,
+        "budget": BudgetSection,
+        "sandbox": SandboxSection,
+    },
+    BudgetSection: {"perTurn": LimitsSection, "perSession": LimitsSection},
+}
+"""The sections of a section, by key."""
+NAMED: dict[str, type[Struct]] = {"providers": ProviderSection, "agents": AgentSection}
+"""The sections that hold one object per name."""
+
+
+def said(section: Struct | UnsetType) -> dict[str, object]:
+    """Give what a section says, by field; what it leaves open is left out."""
+    if isinstance(section, UnsetType):
+        return {}
+    return {name: value for name in section.__struct_fields__ if (value := getattr(section, name)) is not UNSET}
+
+
+def overlay(low: S, high: S) -> S:
+    """Lay one section over another of its kind: `high` where it says something, `low` elsewhere, key by key."""
+    return msgspec.structs.replace(
+        low, **{name: _over(getattr(low, name), value) for name, value in said(high).items()}
+    )
+
+
+def _over(low: object, high: object) -> object:
+    if isinstance(low, Struct) and isinstance(high, Struct):
+        return overlay(low, high)
+    if isinstance(low, dict) and isinstance(high, dict):
+        return {**low, **{name: _over(low.get(name, UNSET), value) for name, value in high.items()}}
+    return high

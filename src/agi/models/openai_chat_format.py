@@ -1,0 +1,141 @@
+"""A request in OpenAI's Chat Completions format: our messages and tools become its bytes.
+
+Pure, and the same input gives the same bytes. What stays the same from call to call (model, options, tools, system
+prompt) comes first and messages last, so that a longer conversation only adds at the end: providers charge less for a
+beginning they have seen. Sending and reading are `openai_chat`'s business. May import: errors, protocol, models.base.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from agi.errors import Invalid
+from agi.models.base import ModelRequest
+from agi.protocol.messages import Message
+from agi.protocol.parts import Audio, File, Image, Part, Text, ToolCallPart, ToolResultPart, plain_text
+from agi.protocol.tools import ToolDefinition
+
+LimitName = Literal["max_tokens", "max_completion_tokens"]
+
+_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
+# Sorted keys: two schemas or options that are equal are sent as the same bytes.
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+class _Function(Struct, frozen=True):
+    name: str
+    description: str
+    parameters: dict[str, object]
+
+
+class _Tool(Struct, frozen=True):
+    function: _Function
+    type: str = "function"
+
+
+class _CallFunction(Struct, frozen=True):
+    name: str
+    arguments: str
+
+
+class _Call(Struct, frozen=True):
+    id: str
+    function: _CallFunction
+    type: str = "function"
+
+
+class _Message(Struct, frozen=True, kw_only=True):
+    role: str
+    tool_call_id: str | UnsetType = UNSET
+    content: str | None
+    tool_calls: list[_Call] | UnsetType = UNSET
+
+
+class _StreamOptions(Struct, frozen=True):
+    include_usage: bool = True
+
+
+class _Body(Struct, frozen=True, kw_only=True):
+    model: str
+    stream: bool = True
+    stream_options: _StreamOptions = _StreamOptions()
+    temperature: object = UNSET
+    top_p: object = UNSET
+    seed: object = UNSET
+    stop: object = UNSET
+    max_tokens: object = UNSET
+    max_completion_tokens: object = UNSET
+    tools: list[_Tool] | UnsetType = UNSET
+    messages: list[_Message]
+
+
+def encode_request(model: str, request: ModelRequest, *, limit_name: LimitName) -> bytes:
+    """Write the body of `POST …/chat/completions`; `limit_name` is what this server calls `max_tokens`."""
+    options = {name: value for name, value in request.options.items() if value is not None}
+    limit = options.get("max_tokens", UNSET)
+    body = _Body(
+        model=model,
+        temperature=options.get("temperature", UNSET),
+        top_p=options.get("top_p", UNSET),
+        seed=options.get("seed", UNSET),
+        stop=options.get("stop", UNSET),
+        max_tokens=limit if limit_name == "max_tokens" else UNSET,
+        max_completion_tokens=limit if limit_name == "max_completion_tokens" else UNSET,
+        tools=[_tool(tool) for tool in request.tools] or UNSET,
+        messages=[message for part in (_system(request), *map(_messages, request.messages)) for message in part],
+    )
+    return _encode(body)
+
+
+def _system(request: ModelRequest) -> list[_Message]:
+    return [_Message(role="system", content=request.system)] if request.system else []
+
+
+def _tool(tool: ToolDefinition) -> _Tool:
+    if not _TOOL_NAME.fullmatch(tool.name):
+        raise Invalid(
+            f"The tool {tool.name[:80]!r} cannot be offered to a model under this name.",
+            hint="Tool names are 1 to 64 letters, digits, dashes and underscores; rename the tool or switch it off.",
+            code="tool_name_invalid",
+        )
+    return _Tool(_Function(tool.name, tool.description, tool.input_schema))
+
+
+def _messages(message: Message) -> Iterator[_Message]:
+    """One of our messages as the provider's: a tool message becomes one a result, an empty one none."""
+    if message.role == "tool":
+        yield from (_result(part) for part in message.parts if isinstance(part, ToolResultPart))
+    elif message.role == "assistant":
+        text, calls = plain_text(message.parts), [_call(p) for p in message.parts if isinstance(p, ToolCallPart)]
+        if text or calls:
+            yield _Message(role="assistant", content=text or None, tool_calls=calls or UNSET)
+    elif text := _shown(message.parts):
+        yield _Message(role=message.role, content=text)
+
+
+def _call(part: ToolCallPart) -> _Call:
+    arguments = bytes(part.content.args).decode(errors="replace")
+    return _Call(part.content.id, _CallFunction(part.content.name, arguments))
+
+
+def _result(part: ToolResultPart) -> _Message:
+    result = part.content
+    return _Message(role="tool", tool_call_id=result.id, content=_shown(result.parts) or result.error or "(no output)")
+
+
+def _shown(parts: tuple[Part, ...]) -> str:
+    """Text parts as they are, attachments by name."""
+    return "\n".join(shown for part in parts if (shown := _show(part)))
+
+
+def _show(part: Part) -> str:
+    if isinstance(part, Text):
+        return part.text
+    if isinstance(part, Image | Audio | File):
+        return f"[attachment: {part.ref}, {part.mime_type}]"
+    return ""

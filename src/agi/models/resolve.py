@@ -1,0 +1,214 @@
+"""Which model answers: what was asked for, else the configured default, else the first provider that is set up, else
+the scripted demo, which says what it is.
+
+It makes models and shares one HTTP client among them; what is said to them is the loop's business.
+May import: errors, config, net and its siblings in models.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+
+from agi.errors import Invalid
+from agi.models.base import Model, ModelInfo
+from agi.models.catalog import FIRST_CHOICE, OPENAI_MODELS, OPENAI_URL, SCRIPTED, is_openai, knows, nearest
+
+if TYPE_CHECKING:
+    from agi.config import Config
+    from agi.net.http import HttpClient, Proxies
+
+DEMO = "demo"
+LATER = frozenset(("anthropic", "google"))
+"""Providers with a wire format of their own, which this version does not speak."""
+
+Reason = Literal["asked", "configured", "detected", "nothing_configured"]
+
+
+class Choice(Struct, frozen=True, kw_only=True):
+    """Which model answers, and why: a word for programs and a sentence for people."""
+
+    provider: str
+    model: str
+    reason: Reason
+    because: str
+
+
+class Models:
+    """The models there are, by the configuration. `stand_in` takes the demo's place, for tests."""
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        proxies: Proxies | None = None,
+        ca_file: str | None = None,
+        stand_in: Model | None = None,
+    ) -> None:
+        self._config = config
+        self._proxies = proxies
+        self._ca_file = ca_file
+        self._stand_in = stand_in
+        self._client: HttpClient | None = None
+
+    def resolve(
+        self,
+        provider: str | None = None,
+        model: str | None = None,
+        *,
+        default_provider: str | None = None,
+        default_model: str | None = None,
+    ) -> Model:
+        """Give the model to ask; the defaults are the agent's own. Raises Invalid."""
+        choice = self.describe(provider, model, default_provider=default_provider, default_model=default_model)
+        return self._scripted() if choice.provider == SCRIPTED else self._real(choice)
+
+    def describe(
+        self,
+        provider: str | None = None,
+        model: str | None = None,
+        *,
+        default_provider: str | None = None,
+        default_model: str | None = None,
+    ) -> Choice:
+        """Tell which model would answer, and why. Raises Invalid."""
+        named = model or default_model or self._config.default_model
+        chosen, reason, because = self._choose(provider, default_provider, named)
+        self._check(chosen)
+        if default_provider == chosen or (default_provider is None and reason != "asked"):
+            model = model or default_model
+        name = self._name(chosen, model or self._default(chosen))
+        return Choice(provider=chosen, model=name, reason=reason, because=because)
+
+    def list(self) -> tuple[ModelInfo, ...]:
+        """The models clients may choose: those of providers that are set up, and the scripted one."""
+        found = [info for name in self._config.providers if self._is_set_up(name) for info in self._offered(name)]
+        note = "plays a script; not an AI model"
+        return (*found, ModelInfo(provider=SCRIPTED, id=self._scripted_name(), note=note))
+
+    async def close(self) -> None:
+        """Close the connections to providers."""
+        if self._client is not None:
+            await self._client.close()
+            self._client = None
+
+    def _choose(self, provider: str | None, agents: str | None, named: str | None) -> tuple[str, Reason, str]:
+        if provider:
+            return provider, "asked", "it was asked for"
+        if agents:
+            return agents, "configured", "the agent names it"
+        if self._config.default_provider:
+            return self._config.default_provider, "configured", "defaultProvider names it"
+        for name in self._config.providers:
+            if self._is_set_up(name) and name not in LATER:
+                return name, "detected", f"{self._evidence(name)} is set"
+        if named and named != self._scripted_name():
+            return "openai", "configured", f"{named} is wanted and no other provider is set up"
+        return SCRIPTED, "nothing_configured", "no provider is set up" + self._unusable_keys()
+
+    def _evidence(self, name: str) -> str:
+        setting, variable = ("baseUrl", "OPENAI_BASE_URL") if self._own_url(name) else ("apiKey", "OPENAI_API_KEY")
+        return f"providers.{name}.{setting}" + (f" or {variable}" if name == "openai" else "")
+
+    def _unusable_keys(self) -> str:
+        names = [name for name in sorted(LATER) if self._config.provider(name).api_key is not None]
+        return f" ({', '.join(names)}: not supported by this version)" if names else ""
+
+    def _check(self, name: str) -> None:
+        """Refuse a provider that cannot be asked, and say what is missing."""
+        if name == SCRIPTED:
+            return
+        if not self._config.provider(name).enabled:
+            raise _invalid(
+                "provider_disabled", f"The provider {name} is switched off.", f"Set providers.{name}.enabled to true."
+            )
+        if self._is_set_up(name):
+            return
+        if name == "openai":
+            hint = "Set OPENAI_API_KEY, or providers.openai.apiKey in ~/.config/agi/config.json."
+            raise _invalid("missing_key", "There is no key for the provider openai.", hint)
+        known = ", ".join(self._known())
+        if name in LATER:
+            hint = f"Set providers.{name}.baseUrl to a server that speaks OpenAI's API, or choose another of: {known}."
+            raise _invalid("provider_unavailable", f"The provider {name} is not supported by this version.", hint)
+        hint = f"Known: {known}. A server that speaks OpenAI's API is made known by providers.<name>.baseUrl."
+        raise _invalid("unknown_provider", f"There is no provider {name[:80]!r}.", hint)
+
+    def _known(self) -> tuple[str, ...]:
+        own = [name for name in self._config.providers if self._own_url(name)]
+        return tuple(dict.fromkeys(("openai", *own, SCRIPTED)))
+
+    def _own_url(self, name: str) -> str:
+        """The base URL of a server that is not the provider's usual one, or nothing."""
+        url = self._config.provider(name).base_url or ""
+        return "" if name == "openai" and is_openai(url) else url
+
+    def _is_set_up(self, name: str) -> bool:
+        settings = self._config.provider(name)
+        has_key = name == "openai" and settings.api_key is not None
+        return settings.enabled and (has_key or bool(self._own_url(name)))
+
+    def _default(self, name: str) -> str | None:
+        """`defaultModel`, if it is meant for this provider: the default one, or the one found without asking."""
+        if name == SCRIPTED:
+            return None
+        meant_for = self._config.default_provider or self._choose(None, None, self._config.default_model)[0]
+        return self._config.default_model if meant_for == name else None
+
+    def _name(self, provider: str, wanted: str | None) -> str:
+        """The model's name at its provider; raises Invalid if there is none of this name, or none was given."""
+        if provider == SCRIPTED:
+            known = self._scripted_name()
+            if wanted in (None, known):
+                return known
+            raise _invalid("unknown_model", f"{SCRIPTED} has no model {wanted!r}.", f"Its model is {known}.")
+        if self._own_url(provider):
+            if wanted:
+                return wanted
+            hint = "Name it with --model, or as defaultModel in the configuration."
+            raise _invalid("missing_model", f"Which model of {provider} is to answer was not said.", hint)
+        if wanted is None or knows(wanted):
+            return wanted or FIRST_CHOICE
+        names = ", ".join(nearest(wanted)) or "none"
+        hint = f"Nearest names: {names}. With providers.{provider}.baseUrl set, any name is passed on."
+        raise _invalid("unknown_model", f"{provider} has no model {wanted[:80]!r} that is known here.", hint)
+
+    def _offered(self, name: str) -> tuple[ModelInfo, ...]:
+        if not self._own_url(name):
+            return OPENAI_MODELS
+        default = self._default(name)
+        return (ModelInfo(provider=name, id=default, note="defaultModel"),) if default else ()
+
+    def _scripted_name(self) -> str:
+        return self._stand_in.name if self._stand_in else DEMO
+
+    def _scripted(self) -> Model:
+        from agi.models.demo import DemoModel  # late: only where nothing is set up
+
+        return self._stand_in or DemoModel()
+
+    def _real(self, choice: Choice) -> Model:
+        from agi.models.openai_chat import OpenAIChat  # late: a one-shot with the demo needs no network
+        from agi.net.http import HttpClient
+
+        base_url = self._own_url(choice.provider) or OPENAI_URL
+        _check_url(choice.provider, base_url)
+        if self._client is None:
+            self._client = HttpClient(proxies=self._proxies, ca_file=self._ca_file)
+        key = self._config.provider(choice.provider).api_key
+        return OpenAIChat(self._client, provider=choice.provider, name=choice.model, base_url=base_url, api_key=key)
+
+
+def _check_url(provider: str, base_url: str) -> None:
+    from agi.net.url import split_url  # late, with the client
+
+    try:
+        split_url(base_url)
+    except Invalid as error:
+        setting = f"providers.{provider}.baseUrl"
+        raise _invalid("base_url_invalid", f"{setting}: {error.message}", error.hint) from error
+
+
+def _invalid(code: str, message: str, hint: str) -> Invalid:
+    return Invalid(message, hint=hint, code=code)

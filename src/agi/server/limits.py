@@ -1,0 +1,350 @@
+"""What one connection may cost: uvicorn's HTTP protocol with the limits and time-outs it lacks, and a server of these.
+
+Works on bytes and clocks below ASGI, where a request that never becomes one can still be ended. It judges nobody: it
+puts the facts that only the connection knows into the scope, for the guard. May import: errors, server.guard,
+server.peer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib.util
+import re
+import socket
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Literal, cast
+
+import httptools
+import msgspec
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from agi.errors import BadRequest
+from agi.server.guard import FACTS, AccessLine, Refusal, printable
+from agi.server.peer import Peer, PeerCheck
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """How much, how many and how long; seconds and bytes."""
+
+    header_timeout: float = 10.0
+    """From the connection, or from the first byte of a later request, to the end of its headers."""
+    body_timeout: float = 30.0
+    """The longest silence within a body."""
+    linger: float = 2.0
+    """How long the rest of a body that nobody wants is read and dropped, so that the client gets its answer."""
+    max_header_bytes: int = 64 * 1024
+    max_target_bytes: int = 16 * 1024
+    max_headers: int = 100
+    max_connections: int = 1000
+    max_ws_message: int = 4 * 1024 * 1024
+
+
+DEFAULT_LIMITS = Limits()
+
+_MALFORMED = Refusal(400, "bad_request", "This is not HTTP/1.1.")
+_TARGET_TOO_LONG = Refusal(414, "too_large", "The request target is too long.")
+_HEADERS_TOO_LARGE = Refusal(431, "too_large", "The headers are too many or too large.")
+_TOO_SLOW = Refusal(408, "timeout", "The headers did not arrive in time.")
+
+_WEBSOCKET_KEY = re.compile(rb"[A-Za-z0-9+/]{22}==")
+
+_Wait = Literal["", "headers", "body", "rest"]
+
+
+class Door:
+    """What all connections of one server share."""
+
+    def __init__(self, limits: Limits, peers: PeerCheck | None, log: Callable[[AccessLine], None]) -> None:
+        self.limits = limits
+        self.peers = peers
+        self.log = log
+        self.silent: dict[BoundedHttp, None] = {}
+        """Connections that have not asked for anything yet, oldest first."""
+
+    def has_room(self, connections: int) -> bool:
+        """Whether one more may come in: for it, the one that has been silent longest must go when the house is full."""
+        if connections < self.limits.max_connections:
+            return True
+        if not self.silent:
+            return False
+        oldest = next(iter(self.silent))
+        del self.silent[oldest]
+        oldest.transport.close()
+        return True
+
+
+class BoundedHttp(HttpToolsProtocol):
+    """One connection that is ended when it is too slow, too large or one too many."""
+
+    def __init__(self, *args: Any, door: Door, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._door, self._limits = door, door.limits
+        self.url = b""
+        self._peer: Peer | None = None
+        self._outside: bool | None = None
+        self._reading: Literal["nothing", "headers", "body"] = "nothing"
+        self._header_bytes = self._header_count = self._barren_bytes = 0
+        self._refusal = _MALFORMED
+        self._parted = False
+        self._waiting_for: _Wait = ""
+        self._timer: asyncio.TimerHandle | None = None
+        self._heard_at = 0.0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Let the connection in, see who is at its other end, and start the clock."""
+        if not self._door.has_room(len(self.connections)):
+            self.transport = transport
+            transport.close()
+            return
+        super().connection_made(transport)
+        self._door.silent[self] = None
+        if self._door.peers is not None and self.client is not None and self.server is not None:
+            self._peer = self._door.peers.accept((self.server[0], self.server[1] or 0), self.client)
+        self._wait_for("headers")
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        self._wait_for("")
+        self._door.silent.pop(self, None)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what came in, and see what is to come next and until when."""
+        if self._parted:
+            return
+        self._unset_keepalive_if_required()
+        self._barren_bytes += len(data)
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self._switch_protocols()
+        except httptools.HttpParserError:
+            self._part(self._refusal)
+        else:
+            # The parser keeps an unfinished header to itself and skips chunk extensions: only the bytes tell.
+            if self._barren_bytes > self._limits.max_header_bytes:
+                self._part(_HEADERS_TOO_LARGE)
+            else:
+                self._wait_for(self._next_wait())
+
+    def on_message_begin(self) -> None:
+        """A new request begins."""
+        super().on_message_begin()
+        self._reading = "headers"
+        self._header_bytes = self._header_count = 0
+
+    def on_url(self, url: bytes) -> None:
+        """A piece of the request target."""
+        super().on_url(url)
+        if len(self.url) > self._limits.max_target_bytes:
+            self._stop_parsing(_TARGET_TOO_LONG)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """One header, or one trailer: those come after the guard has judged, so they are counted and dropped."""
+        self._header_bytes += len(name) + len(value) + 4
+        self._header_count += 1
+        if self._header_bytes > self._limits.max_header_bytes or self._header_count > self._limits.max_headers:
+            self._stop_parsing(_HEADERS_TOO_LARGE)
+        if self._reading == "headers":
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """The request is known: hand it on, with the facts of its connection."""
+        self._door.silent.pop(self, None)
+        cast(dict[str, Any], self.scope)["extensions"] = {FACTS: self._facts()}
+        super().on_headers_complete()
+        self._reading = "body"
+        self._barren_bytes = 0
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of the body."""
+        self._barren_bytes = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """The request has been read to its end."""
+        self._reading = "nothing"
+        self._barren_bytes = 0
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """The answer is out; whatever is left of the request has little time to arrive."""
+        super().on_response_complete()
+        if self._reading == "body" and not self.transport.is_closing():
+            self._wait_for(self._next_wait())
+
+    def handle_websocket_upgrade(self) -> None:
+        """Hand the connection over to the WebSocket protocol, with the same facts."""
+        self._reading = "headers"  # for the other protocol reads them again
+        make = cast(Callable[..., Any], self.ws_protocol_class)
+        protocol = make(config=self.config, server_state=self.server_state, app_state=self.app_state)
+        head = [self.scope["method"].encode(), b" ", self.url, b" HTTP/1.1\r\n"]
+        for name, value in self.scope["headers"]:
+            head += [name, b": ", value, b"\r\n"]
+        protocol.connection_made(self.transport)
+        with contextlib.suppress(AssertionError):  # one way in which it takes headers that its own parser refuses
+            protocol.data_received(b"".join([*head, b"\r\n"]))
+        if hasattr(protocol, "scope"):
+            protocol.scope["extensions"][FACTS] = self._facts()
+            self.connections.discard(self)
+            self.transport.set_protocol(protocol)
+            return
+        self.connections.discard(protocol)
+        if self.transport.is_closing():
+            self._log(_MALFORMED)  # it has answered by itself
+        else:
+            self._part(_MALFORMED)  # it would wait for ever
+
+    def _should_upgrade(self) -> bool:
+        """Whether a well-formed handshake asks for a WebSocket; any other is a plain request for the guard to judge."""
+        keys = [value for name, value in self.headers if name == b"sec-websocket-key"]
+        versions = [value for name, value in self.headers if name == b"sec-websocket-version"]
+        is_handshake = len(keys) == 1 and _WEBSOCKET_KEY.fullmatch(keys[0]) is not None and versions == [b"13"]
+        return is_handshake and self.parser.get_method() == b"GET" and super()._should_upgrade()
+
+    def _switch_protocols(self) -> None:
+        self._wait_for("")
+        if self._is_answering() and self._should_upgrade():
+            self.transport.abort()  # two protocols would write to one connection
+        elif self._should_upgrade():
+            self.handle_websocket_upgrade()
+        elif self.cycle is not None:
+            self.cycle.keep_alive = False  # the parser reads nothing more after an upgrade it was asked for
+            self._wait_for(self._next_wait())
+
+    def _facts(self) -> dict[str, Any]:
+        return {
+            "absolute": not self.url.startswith(b"/"),
+            "peer_same_user": self._is_same_user(),
+            "abort": self.transport.abort,
+        }
+
+    def _is_same_user(self) -> bool:
+        """Searched for once a connection, when a request first comes without a credential of its own."""
+        if self._peer is None or self._door.peers is None:
+            return False
+        if self._outside is None:
+            if any(name == b"authorization" for name, _ in self.headers):
+                return False
+            self._outside = self._door.peers.stands_outside(self._peer)
+        return self._outside
+
+    def _is_answering(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _next_wait(self) -> _Wait:
+        answering = self._is_answering()
+        if self._reading == "body":
+            return "body" if answering else "rest"
+        # Bytes between two requests start none, and have stopped uvicorn's keep-alive clock.
+        return "" if answering and self._reading == "nothing" else "headers"
+
+    def _wait_for(self, what: _Wait) -> None:
+        """Set the one clock of this connection to what it waits for; the same wait goes on as it was."""
+        if what == "body":
+            self._heard_at = self.loop.time()
+        if what == self._waiting_for:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._waiting_for = what
+        seconds = {
+            "headers": self._limits.header_timeout,
+            "body": self._limits.body_timeout,
+            "rest": self._limits.linger,
+        }
+        self._timer = self.loop.call_later(seconds[what], self._time_is_up) if what else None
+
+    def _time_is_up(self) -> None:
+        if self.transport.is_closing():
+            return
+        if self._waiting_for == "body":
+            self._end_if_stalled()
+        elif self._reading == "headers":
+            self._part(_TOO_SLOW)
+        else:
+            self.transport.close()
+
+    def _end_if_stalled(self) -> None:
+        now = self.loop.time()
+        if self.flow.read_paused:
+            self._heard_at = now  # it is the application that does not read
+        left = self._heard_at + self._limits.body_timeout - now
+        if left <= 0:
+            self.transport.close()
+        else:
+            self._timer = self.loop.call_later(left, self._time_is_up)
+
+    def _stop_parsing(self, refusal: Refusal) -> None:
+        self._refusal = refusal
+        raise BadRequest(refusal.message)  # the parser turns it into an error of its own
+
+    def _part(self, refusal: Refusal) -> None:
+        """Answer without the application and close; read on for a moment, or the answer would be lost in a reset."""
+        self._parted = True
+        in_body = self._reading == "body"
+        if self._is_answering() and (not in_body or self.cycle.response_started):
+            self.transport.abort()  # there is half an answer on the line already
+        else:
+            body = refusal.body()
+            lines = [name + b": " + value + b"\r\n" for name, value in refusal.all_headers(body)]
+            self.transport.write(b"".join([STATUS_LINE[refusal.status], *lines, b"connection: close\r\n\r\n", body]))
+            self.transport.write_eof()
+            self._reading = "nothing"
+            self._wait_for("rest")
+            if self._is_answering():  # the application hears at once that nobody listens any more
+                self.cycle.disconnected = True
+                self.cycle.message_event.set()
+        if not in_body:  # else the guard has the request, and logs it
+            self._log(refusal)
+
+    def _log(self, refusal: Refusal) -> None:
+        method = self.parser.get_method().decode() if self.url else "-"
+        path = printable(self.url.partition(b"?")[0].decode("latin-1")) or "-"
+        self._door.log(AccessLine(method, path, refusal.status, 0.0, 0, f"refused:{refusal.code}"))
+
+
+class BoundServer(uvicorn.Server):
+    """A server that listens on the one socket it was made for."""
+
+    def __init__(self, config: uvicorn.Config, sock: socket.socket) -> None:
+        super().__init__(config)
+        self.sock = sock
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve until told to exit."""
+        await super().serve([self.sock] if sockets is None else sockets)
+
+
+def make_server(
+    app: ASGIApp,
+    *,
+    sock: socket.socket,
+    log: Callable[[AccessLine], None],
+    limits: Limits = DEFAULT_LIMITS,
+    peers: PeerCheck | None = None,
+) -> uvicorn.Server:
+    """A server for the guarded application; auth `auto` needs `peers`, `log` gets what never became a request."""
+    protocol = partial(BoundedHttp, door=Door(limits, peers, log))
+    config = uvicorn.Config(
+        cast(Any, app),
+        http=cast(type[asyncio.Protocol], protocol),
+        ws="websockets-sansio" if importlib.util.find_spec("websockets") else "none",
+        ws_max_size=limits.max_ws_message,
+        ws_per_message_deflate=False,
+        interface="asgi3",
+        lifespan="off",
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        # Headers of a proxy would let any client choose the address it seems to come from.
+        proxy_headers=False,
+        server_header=False,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=5,
+    )
+    return BoundServer(config, sock)

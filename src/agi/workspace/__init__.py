@@ -1,0 +1,1 @@
+"""The user's folder: safe paths, whole-file replacement, git, commands and diffs."""

@@ -1,0 +1,158 @@
+"""A child process in its own session: its pipes read by the event loop, its exit noticed at once, its group ended.
+
+The exit is the leader's, not the end of its pipes, which a process left in the background may hold open for ever.
+Processes that leave the group on purpose are not followed. May import: nothing of ours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+Channel = Literal["stdout", "stderr"]
+
+_READ_SIZE = 1 << 16
+_POLL_S = 0.01
+_REAP_S = 2.0
+
+
+class Child:
+    """A running process; must be made inside a running event loop, and abandoned in the end."""
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: Path,
+        env: Mapping[str, str],
+        on_bytes: Callable[[Channel, bytes], None],
+        stdin: int = subprocess.DEVNULL,
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._on_bytes = on_bytes
+        self._exited: asyncio.Future[None] = self._loop.create_future()
+        self._at_end: asyncio.Future[None] = self._loop.create_future()
+        self._pipes: set[int] = set()
+        self._process = self._start(argv, cwd, env, stdin)
+        self._watch_exit()
+
+    def _start(self, argv: Sequence[str], cwd: Path, env: Mapping[str, str], stdin: int) -> subprocess.Popen[bytes]:
+        out, out_end = os.pipe()
+        err, err_end = os.pipe()
+        try:
+            # No preexec_fn: with one, Python forks the whole daemon instead of using vfork, and may deadlock.
+            process = subprocess.Popen(  # noqa: S603
+                argv, stdin=stdin, stdout=out_end, stderr=err_end, cwd=cwd, env=env, start_new_session=True
+            )
+        except BaseException:
+            os.close(out)
+            os.close(err)
+            raise
+        finally:
+            os.close(out_end)
+            os.close(err_end)
+        self._listen(out, "stdout")
+        self._listen(err, "stderr")
+        return process
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit code, or minus the number of the signal that ended it, or None while it runs."""
+        return self._process.returncode
+
+    async def exited_within(self, seconds: float) -> bool:
+        """Wait for the process itself to exit; raises what `on_bytes` raised."""
+        done, _ = await asyncio.wait({self._exited}, timeout=seconds)
+        for future in done:
+            future.result()
+        return bool(done)
+
+    async def drained_within(self, seconds: float) -> bool:
+        """Wait until both pipes are at their end."""
+        done, _ = await asyncio.wait({self._at_end}, timeout=seconds)
+        return bool(done)
+
+    def signal(self, number: int) -> bool:
+        """Send a signal to the whole group, 0 to send none; False if nobody is left in it."""
+        try:
+            os.killpg(self._process.pid, number)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            return True
+        return True
+
+    async def end(self, grace_s: float) -> bool:
+        """End the group: ask, wait a little, then insist; False if nobody was left to end."""
+        if not self.signal(signal.SIGTERM):
+            return False
+        try:
+            until = time.monotonic() + grace_s
+            # Nothing tells when the last member of a group is gone, so it is asked for.
+            while time.monotonic() < until and self.signal(0):  # noqa: ASYNC110
+                await asyncio.sleep(_POLL_S)
+        finally:
+            self.signal(signal.SIGKILL)
+        if self.returncode is None:
+            await asyncio.wait({self._exited}, timeout=_REAP_S)
+        return True
+
+    def abandon(self) -> None:
+        """Stop reading, and kill what is left; the exit is still collected when it comes."""
+        if self.returncode is None:
+            self.signal(signal.SIGKILL)
+        for fd in tuple(self._pipes):
+            self._stop_listening(fd)
+        if self._exited.done() and not self._exited.cancelled():
+            self._exited.exception()
+
+    def _listen(self, fd: int, channel: Channel) -> None:
+        os.set_blocking(fd, False)
+        self._pipes.add(fd)
+        self._loop.add_reader(fd, self._read, fd, channel)
+
+    def _stop_listening(self, fd: int) -> None:
+        self._pipes.discard(fd)
+        self._loop.remove_reader(fd)
+        os.close(fd)
+        if not self._pipes and not self._at_end.done():
+            self._at_end.set_result(None)
+
+    def _read(self, fd: int, channel: Channel) -> None:
+        try:
+            data = os.read(fd, _READ_SIZE)
+            if data:
+                self._on_bytes(channel, data)
+            else:
+                self._stop_listening(fd)
+        except BlockingIOError:
+            return
+        except Exception as error:
+            # Nobody awaits this callback: the failure is handed to whoever waits for the exit.
+            self._stop_listening(fd)
+            if not self._exited.done():
+                self._exited.set_exception(error)
+
+    def _watch_exit(self) -> None:
+        try:
+            pidfd = os.pidfd_open(self._process.pid)
+        except (AttributeError, OSError):
+            self._loop.run_in_executor(None, self._process.wait).add_done_callback(lambda _: self._note_exit())
+            return
+        self._loop.add_reader(pidfd, self._collect, pidfd)
+
+    def _collect(self, pidfd: int) -> None:
+        self._loop.remove_reader(pidfd)
+        os.close(pidfd)
+        self._process.wait()
+        self._note_exit()
+
+    def _note_exit(self) -> None:
+        if not self._exited.done():
+            self._exited.set_result(None)

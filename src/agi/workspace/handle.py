@@ -1,0 +1,236 @@
+"""The workspace handle: the one door through which every path of a tool goes.
+
+It holds the root open and resolves all paths beneath it; nothing outside can be read, listed, written or deleted, nor
+can our own state and git's. Only regular files are read and written. Encodings, lines and edits are the tools'
+business. May import: errors, workspace.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import BinaryIO, Self
+
+from msgspec import Struct
+
+from agi.errors import AgiError, Invalid, NotFound, WorkspaceError
+from agi.workspace.beneath import LOOK, LOOK_FOLDER, Opener, Place, best_opener
+from agi.workspace.listing import SKIPPED, Entry, Listing, list_folder, walk
+from agi.workspace.paths import explained, not_regular, refuse_reading, refuse_writing, relative_parts
+from agi.workspace.replace import Change, Replacement, commit_all
+from agi.workspace.targets import Target, find_target, make_folders
+
+__all__ = ["SKIPPED", "Change", "Entry", "Listing", "ReadFile", "Workspace"]
+
+READ_LIMIT = 8 * 1024 * 1024
+"""How much of a file is read unless told."""
+LIST_LIMIT = 10_000
+"""How many entries are listed unless told."""
+
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
+
+
+class ReadFile(Struct, frozen=True):
+    """A file's bytes up to the limit asked for, its whole size and its permissions."""
+
+    data: bytes
+    size: int
+    truncated: bool
+    mode: int
+
+
+class Workspace:
+    """A folder an agent may work in, held open until closed."""
+
+    def __init__(self, root: Path, fd: int, *, given: str = "", opener: Opener | None = None) -> None:
+        self.root = root
+        self._fd = fd
+        self._roots = (str(root), given or str(root))
+        self._opener = opener
+
+    @classmethod
+    def open(cls, path: str | Path, *, opener: Opener | None = None) -> Workspace:
+        """Open a folder as a workspace; refuse what is missing or no folder."""
+        given = os.path.abspath(path)
+        try:
+            root = Path(given).resolve(strict=True)
+            fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except NotADirectoryError:
+            raise _no_workspace(path, "is not a folder", "workspace_not_a_directory") from None
+        except PermissionError:
+            raise _no_workspace(path, "may not be read", "workspace_not_readable") from None
+        except (OSError, ValueError, RuntimeError):
+            raise _no_workspace(path, "does not exist", "workspace_missing") from None
+        return cls(root, fd, given=given, opener=opener)
+
+    def close(self) -> None:
+        """Let go of the folder; closing twice is harmless."""
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def relative(self, path: str) -> str:
+        """Write a path as it is named from the root; refuse one that leads out by its spelling."""
+        return "/".join(relative_parts(path, self._roots)) or "."
+
+    def locate(self, path: str, *, follow: bool = True) -> str:
+        """Say where a path really leads, also if nothing is there yet; two names of one place get one answer."""
+        target = self._target(path, follow=follow)
+        os.close(target.folder)
+        return target.location
+
+    def open_file(self, path: str) -> BinaryIO:
+        """Open a regular file for reading."""
+        with explained(path):
+            place = self._open(path, _READ)
+            try:
+                refuse_reading(place.location)
+                if not stat.S_ISREG(os.fstat(place.fd).st_mode):
+                    raise not_regular(path)
+                return os.fdopen(place.fd, "rb")
+            except BaseException:
+                os.close(place.fd)
+                raise
+
+    def read_bytes(self, path: str, limit: int = READ_LIMIT) -> ReadFile:
+        """Read a regular file, at most `limit` bytes of it."""
+        with self.open_file(path) as file:
+            info = os.fstat(file.fileno())
+            data = file.read(limit + 1)
+        size = max(info.st_size, len(data))
+        return ReadFile(data[:limit], size, len(data) > limit, stat.S_IMODE(info.st_mode))
+
+    def exists(self, path: str) -> bool:
+        """Tell whether anything is at this path; what leads out of the workspace is an error, not a no."""
+        return self._look(path) is not None
+
+    def is_dir(self, path: str) -> bool:
+        """Tell whether a folder is at this path."""
+        info = self._look(path)
+        return info is not None and stat.S_ISDIR(info.st_mode)
+
+    def list_dir(self, path: str = ".", limit: int = LIST_LIMIT) -> Listing:
+        """List a folder, at most `limit` of its entries."""
+        return self._list(path, limit, 0)
+
+    def walk(self, path: str = ".", *, depth: int = 64, limit: int = LIST_LIMIT) -> Listing:
+        """List a folder and those below it, as paths from the root; links and folders in SKIPPED are not entered."""
+        start = self.relative(path)
+
+        def list_one(folder: str) -> Listing:
+            return self._list(folder, limit, 0) if folder == start else self._list_if_possible(folder, limit)
+
+        return walk(list_one, start, depth=depth, limit=limit)
+
+    def write_bytes(self, path: str, data: bytes, *, mode: int | None = None) -> None:
+        """Replace or create a file, and the folders above it; an existing one keeps its permissions unless told."""
+        self.replace_all([Change(path, data, mode)])
+
+    def delete(self, path: str) -> None:
+        """Delete a file, or a link itself; folders are refused."""
+        self.replace_all([Change(path, None)])
+
+    def replace_all(self, changes: Sequence[Change]) -> None:
+        """Make several changes together or not at all. No two may be about one place."""
+        with ExitStack() as stack:
+            found = [(self._checked_target(change, stack), change) for change in changes]
+            with explained(", ".join(change.path for change in changes)):
+                commit_all([Replacement(_with_folders(target, stack), change) for target, change in found])
+
+    @contextmanager
+    def pinned(self, path: str = ".") -> Iterator[Path]:
+        """Hold a folder open and give a way to it that stays right even if its names are swapped meanwhile."""
+        with explained(path):
+            place = self._open(path, LOOK_FOLDER)
+        try:
+            refuse_reading(place.location)
+            by_descriptor = Path(f"/proc/self/fd/{place.fd}")
+            yield by_descriptor if by_descriptor.exists() else self.root / place.location
+        finally:
+            os.close(place.fd)
+
+    def _open(self, path: str, flags: int) -> Place:
+        if self._fd < 0:
+            raise WorkspaceError("The workspace is closed.", code="workspace_closed")
+        if self._opener is None:
+            self._opener = best_opener()
+        return self._opener(self._fd, self.relative(path), flags)
+
+    def _look(self, path: str) -> os.stat_result | None:
+        try:
+            with explained(path):
+                place = self._open(path, LOOK)
+        except AgiError as error:
+            if error.code in ("file_not_found", "not_a_directory"):
+                return None
+            raise
+        try:
+            return os.fstat(place.fd)
+        finally:
+            os.close(place.fd)
+
+    def _list(self, path: str, limit: int, flags: int) -> Listing:
+        with explained(path):
+            place = self._open(path, _READ | os.O_DIRECTORY | flags)
+            try:
+                refuse_reading(place.location)
+                return list_folder(place.fd, limit)
+            finally:
+                os.close(place.fd)
+
+    def _list_if_possible(self, path: str, limit: int) -> Listing:
+        """List a folder met on a walk; one that vanished, became a link or may not be read has nothing to show."""
+        try:
+            return self._list(path, limit, os.O_NOFOLLOW)
+        except AgiError:
+            return Listing((), False)
+
+    def _target(self, path: str, *, follow: bool) -> Target:
+        parts = relative_parts(path, self._roots)
+        if not parts:
+            raise not_regular(path)
+        with explained(path):
+            return find_target(self._open, parts, follow=follow)
+
+    def _checked_target(self, change: Change, stack: ExitStack) -> Target:
+        """Find where a change lands, and refuse what must not be changed; nothing is touched yet."""
+        target = self._target(change.path, follow=change.data is not None)
+        stack.callback(os.close, target.folder)
+        refuse_writing(self.relative(change.path))
+        refuse_writing(target.location)
+        _refuse_replacing(change, target.before)
+        return target
+
+
+def _with_folders(target: Target, stack: ExitStack) -> Target:
+    made = make_folders(target)
+    stack.callback(os.close, made.folder)
+    return made
+
+
+def _refuse_replacing(change: Change, before: os.stat_result | None) -> None:
+    if before is None:
+        if change.data is None:
+            raise NotFound(
+                f"{change.path!r} does not exist.", hint="There is nothing to delete.", code="file_not_found"
+            )
+        return
+    deleting_link = change.data is None and stat.S_ISLNK(before.st_mode)
+    if not stat.S_ISREG(before.st_mode) and not deleting_link:
+        raise not_regular(change.path)
+    if not deleting_link and not before.st_mode & 0o222:
+        hint = "Make it writable first if it is meant to change."
+        raise WorkspaceError(f"{change.path!r} is read-only.", hint=hint, code="read_only")
+
+
+def _no_workspace(path: str | Path, what: str, code: str) -> Invalid:
+    return Invalid(f"The workspace {str(path)!r} {what}.", hint="Give the path of an existing folder.", code=code)
