@@ -63,6 +63,11 @@ def release(db: sqlite3.Connection, lease: Lease) -> None:
     )
 
 
+def release_all(db: sqlite3.Connection, owner: str) -> None:
+    """Give back every lease of a process that stops."""
+    db.execute("UPDATE leases SET expires_at=0 WHERE owner=?", (owner,))
+
+
 def require(db: sqlite3.Connection, lease: Lease) -> None:
     """Refuse to go on if somebody else took the lease: the fence against a process that was only asleep."""
     row = db.execute("SELECT owner, generation FROM leases WHERE session_id=?", (lease.session_id,)).fetchone()

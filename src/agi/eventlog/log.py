@@ -8,13 +8,14 @@ May import: errors, protocol, eventlog.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from agi.errors import NotFound
+from agi.errors import NotFound, StorageError
 from agi.eventlog import leases
 from agi.eventlog.base import Check, Cursor, Entry, Lease, LiveDelta, Projection
 from agi.eventlog.follow import Batch, Follower
@@ -68,7 +69,7 @@ class EventLog:
     ) -> asyncio.Future[list[Event]]:
         """Queue the append and return; appends become durable in the order they were made."""
         clean = self.redactor.clean
-        encoded = [(turn_id, data.TYPE, clean(encode_data(data))) for turn_id, data in entries]
+        encoded = [(turn_id, data.TYPE, _one_line(clean(encode_data(data)))) for turn_id, data in entries]
         return self._writer.submit(_Append(self, session_id, to_rfc3339(self._clock()), encoded, lease, check))
 
     def say_live(self, session_id: str, turn_id: str | None, seq: int, data: ModelOutputDelta) -> None:
@@ -135,8 +136,10 @@ class EventLog:
         await done
 
     async def close(self) -> None:
-        """Finish what is queued and close every file."""
+        """Finish what is queued, give back every lease and close every file."""
         await self.watch.stop()
+        with contextlib.suppress(StorageError):  # a disk that fails now must not keep us from closing
+            await self._writer.submit(Job(lambda db: leases.release_all(db, self.owner)))
         self._writer.stop()
         await asyncio.to_thread(self._writer.join)
         await asyncio.to_thread(self.mirror.close)
@@ -191,6 +194,11 @@ class _Append(Job[list[Event]]):
     def told(self) -> None:
         """Everybody hears of it."""
         self._log.watch.hear(self.result, self._last_id)
+
+
+def _one_line(raw: bytes) -> bytes:
+    """The same JSON as one line of a mirror: a model may have written its arguments over several."""
+    return raw.replace(b"\n", b" ").replace(b"\r", b" ") if b"\n" in raw or b"\r" in raw else raw
 
 
 def _finish(done: asyncio.Future[None]) -> None:

@@ -140,9 +140,10 @@ class Mirror:
 
 def session_folder(sessions: Path, session_id: str) -> Path:
     """Where a session's files are; refuses ids that would lead elsewhere."""
-    if _NAME.fullmatch(session_id) is None:
-        raise PermissionError(f"{session_id[:100]!r} cannot be the name of a folder")
-    return sessions / session_id
+    folder = sessions / session_id
+    if _NAME.fullmatch(session_id) is None or folder.is_symlink():
+        raise PermissionError(f"{session_id[:100]!r} is not the name of a folder of ours")
+    return folder
 
 
 def open_mirror(path: Path) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct
@@ -20,6 +20,7 @@ from agi.eventlog.mirror import replace_file, session_folder
 from agi.eventlog.rows import insert, read_page
 from agi.eventlog.salvage import (
     Events,
+    Reading,
     mirrors,
     read_database,
     read_file,
@@ -28,12 +29,10 @@ from agi.eventlog.salvage import (
     set_aside_lines,
 )
 from agi.eventlog.schema import STEPS, connect, prepare
-from agi.protocol.events import Event, EventData, Notice, SessionCreated, encode_data
-from agi.protocol.times import to_millis, to_rfc3339
+from agi.protocol.events import Event
+from agi.protocol.ids import SESSION, is_id
 
 BATCH = 2000
-LONGEST_HOLE = 10_000
-"""A number that leaves a larger hole before it is damage itself."""
 
 
 class Repair(Struct, kw_only=True):
@@ -91,6 +90,8 @@ def rebuild_mirrors(folder: Path, database: Path, projection: Projection) -> Rep
     try:
         projection.epoch = int(db.execute("SELECT value FROM meta WHERE key='epoch'").fetchone()[0])
         for (session_id,) in db.execute("SELECT DISTINCT session_id FROM events ORDER BY session_id").fetchall():
+            if not is_id(session_id, SESSION):
+                continue  # none of ours; as a path it might lead anywhere
             path = session_folder(folder / "sessions", session_id) / "events.ndjson"
             report.sessions += 1
             report.mirrors += _mirror_again(path, [event.envelope() for event in _stored(db, session_id)], report)
@@ -126,32 +127,69 @@ def _sessions(folder: Path, database: Path, report: Repair) -> Iterator[tuple[st
     for path in mirrors(folder):
         session_id = path.parent.name
         events, damaged = read_mirror(path)
-        events |= salvaged.pop(session_id, {})
         if damaged:
             report.set_aside.append(str(set_aside_lines(path, damaged)))
-        yield session_id, events
+        yield session_id, events | salvaged.pop(session_id, {})
     yield from salvaged.items()
 
 
 def _restore(
-    db: sqlite3.Connection, folder: Path, session_id: str, found: Events, projection: Projection, report: Repair
+    db: sqlite3.Connection, folder: Path, session_id: str, events: Events, projection: Projection, report: Repair
 ) -> None:
-    """Put a session's events in, dense from 1; a hole becomes a notice."""
-    mirror = session_folder(folder / "sessions", session_id) / "events.ndjson"
-    events, strange = _in_reach(found)
-    beginning = events.get(1)
-    if beginning is None or beginning.type != SessionCreated.TYPE:
-        strange += [beginning] if beginning else []
-        whole = _headless(session_id, events, folder, read_snapshot(mirror.with_name("session.json")))
-    else:
-        whole = _dense(beginning, events)
+    """Put a session's events in, dense from 1."""
+    mirror = folder / "sessions" / session_id / "events.ndjson"
+    session = Reading(session_id, events)
+    if not session.has_beginning():
+        session.begin_from(read_snapshot(mirror.with_name("session.json")), folder.parent)
+    whole = session.dense()
     db.execute("BEGIN")
     for start in range(0, len(whole), BATCH):
-        _put(db, session_id, whole[start : start + BATCH], projection, strange)
+        _put(db, whole[start : start + BATCH], projection, session)
     db.execute("COMMIT")
-    if strange:
-        report.set_aside.append(str(set_aside_lines(mirror, [event.envelope() for event in strange])))
-    report.sessions += 1 if whole else 0
-    report.lost += db.execute(
-        "SELECT count(*) FROM events WHERE session_id=? AND type='notice' AND data->>'code'='damaged'", (session_id,)
-    ).fetchone()[0]
+    if session.strange:
+        mirror.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lines = [event.envelope() for event in session.strange]
+        report.set_aside.append(str(set_aside_lines(mirror, lines)))
+    report.sessions += bool(whole)
+    report.events += len(whole) - session.lost
+    report.lost += session.lost
+
+
+def _put(db: sqlite3.Connection, page: list[Event], projection: Projection, session: Reading) -> None:
+    """Insert and project; an event that does not fit those before it is found by halves and replaced by a notice."""
+    db.execute("SAVEPOINT page")
+    try:
+        for event in page:
+            insert(db, event)
+        projection.apply(db, session.id, page)
+    except sqlite3.OperationalError:
+        raise
+    except Exception:  # whatever a record that was tampered with makes of the fold or the tables
+        db.execute("ROLLBACK TO page")
+        projection.rolled_back()
+        half = len(page) // 2
+        for part in (page[:half], page[half:]) if half else ([session.replaced(page[0])],):
+            _put(db, part, projection, session)
+    db.execute("RELEASE page")
+
+
+def _stored(db: sqlite3.Connection, session_id: str) -> Iterator[Event]:
+    last = 0
+    while page := read_page(db, session_id, last, BATCH):
+        yield from page
+        last = page[-1].seq
+
+
+def _set_aside(database: Path, report: Repair) -> None:
+    aside = database.with_name(f"{database.name}.damaged-{time.time_ns() // 1_000_000}")
+    for suffix in ("", "-wal"):
+        if (file := database.with_name(database.name + suffix)).exists():
+            kept = aside.with_name(aside.name + suffix)
+            os.replace(file, kept)
+            report.set_aside.append(str(kept))
+    database.with_name(database.name + "-shm").unlink(missing_ok=True)
+
+
+def _remove(path: Path) -> None:
+    for suffix in ("", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)

@@ -17,9 +17,13 @@ import msgspec
 from agi.errors import StorageError
 from agi.eventlog.rows import SELECT
 from agi.eventlog.schema import connect
-from agi.protocol.events import Event, SessionCreated, parse_envelope
+from agi.protocol.events import Event, Notice, SessionCreated, encode_data, parse_envelope
+from agi.protocol.ids import SESSION, is_id
 from agi.protocol.sessions import Session
 from agi.protocol.times import to_millis
+
+LONGEST_HOLE = 10_000
+"""A number that leaves a larger hole before it is damage itself."""
 
 Events = dict[int, Event]
 """A session's events by number."""
@@ -27,8 +31,8 @@ Events = dict[int, Event]
 
 def mirrors(folder: Path) -> Iterator[Path]:
     """Every session's mirror; links are not followed, a data folder may come with somebody else's repository."""
-    for path in sorted((folder / "sessions").glob("sess_*/events.ndjson")):
-        if not path.is_symlink() and not path.parent.is_symlink():
+    for path in sorted((folder / "sessions").glob(f"{SESSION}_*/events.ndjson")):
+        if is_id(path.parent.name, SESSION) and not path.is_symlink() and not path.parent.is_symlink():
             yield path
 
 
@@ -64,9 +68,11 @@ def read_database(database: Path) -> dict[str, Events]:
 def read_snapshot(path: Path) -> Session | None:
     """A `session.json`, if it can be read."""
     try:
-        return msgspec.json.decode(read_file(path), type=Session)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        snapshot = msgspec.json.decode(read_file(path), type=Session)
+        to_millis(snapshot.created_at)
+    except (OSError, msgspec.DecodeError, ValueError):
         return None
+    return snapshot
 
 
 def read_file(path: Path) -> bytes:
@@ -87,6 +93,78 @@ def set_aside_lines(mirror: Path, lines: Sequence[bytes]) -> Path:
     return aside
 
 
+class Reading:
+    """What was found of one session, and what is made of it: events dense from 1, a notice in every hole."""
+
+    def __init__(self, session_id: str, events: Events) -> None:
+        self.id = session_id
+        self.events: Events = {}
+        self.strange: list[Event] = []
+        """Readable, but not fitting the others."""
+        self.lost = 0
+        last = 0
+        for seq, event in sorted(events.items()):
+            if seq - last > LONGEST_HOLE or self.strange:
+                self.strange.append(event)
+            else:
+                self.events[seq] = event
+                last = seq
+
+    def has_beginning(self) -> bool:
+        """Whether the event that all others rest on is there."""
+        return 1 in self.events and self.events[1].type == SessionCreated.TYPE
+
+    def begin_from(self, snapshot: Session | None, project: Path) -> None:
+        """Make up for a lost beginning, and say so in the end."""
+        if not self.events and snapshot is None:
+            return
+        if 1 in self.events:
+            self.strange.append(self.events[1])
+        last = max(self.events, default=1)
+        known = self.events.get(last)
+        ts = snapshot.created_at if snapshot else known.ts if known else ""
+        created = _created_again(self.id, snapshot, str(project), ts)
+        self.events[1] = Event(1, ts, self.id, None, created.TYPE, encode_data(created))
+        self.events[last + 1] = self._notice(last + 1, ts, "The session's first event could not be read.")
+
+    def dense(self) -> list[Event]:
+        """All of it, in order."""
+        whole: list[Event] = []
+        for seq in range(1, max(self.events, default=0) + 1):
+            lost = f"Event {seq} could not be read when the log was rebuilt."
+            whole.append(self.events.get(seq) or self._notice(seq, whole[-1].ts, lost))
+        return whole
+
+    def replaced(self, event: Event) -> Event:
+        """A notice in the place of an event that does not fit."""
+        self.strange.append(event)
+        return self._notice(event.seq, event.ts, f"Event {event.seq} did not fit when the log was rebuilt.")
+
+    def _notice(self, seq: int, ts: str, message: str) -> Event:
+        self.lost += 1
+        notice = Notice(code="damaged", message=message)
+        return Event(seq, ts, self.id, None, notice.TYPE, encode_data(notice))
+
+
+def _created_again(session_id: str, snapshot: Session | None, project: str, ts: str) -> SessionCreated:
+    if snapshot is None:
+        return SessionCreated(
+            id=session_id, agent="general", workspace_path=project, project_path=project, created_at=ts
+        )
+    return SessionCreated(
+        id=session_id,
+        agent=snapshot.agent,
+        workspace_path=snapshot.workspace_path,
+        project_path=snapshot.project_path,
+        created_at=snapshot.created_at,
+        title=snapshot.title,
+        provider=snapshot.provider,
+        model=snapshot.model,
+        system_prompt=snapshot.system_prompt,
+        auto_run=snapshot.auto_run,
+    )
+
+
 def _scan(db: sqlite3.Connection, order: str, found: dict[str, Events]) -> bool:
     """Read all rows that can be read; False if the scan broke off."""
     try:
@@ -100,15 +178,20 @@ def _scan(db: sqlite3.Connection, order: str, found: dict[str, Events]) -> bool:
 
 
 def _event_from(seq: object, texts: list[object]) -> Event | None:
-    ts, session_id, turn_id, kind, data = (text.decode(errors="replace") if isinstance(text, bytes) else "" for text in texts)
-    raw = texts[4] if isinstance(texts[4], bytes) else b""
-    return _checked(Event(seq, ts, session_id, turn_id or None, kind, raw)) if isinstance(seq, int) else None
+    words = [text if isinstance(text, bytes) else b"" for text in texts]
+    try:
+        ts, session_id, turn_id, kind = (word.decode() for word in words[:4])
+    except UnicodeDecodeError:
+        return None
+    if not isinstance(seq, int) or not is_id(session_id, SESSION):
+        return None
+    return _checked(Event(seq, ts, session_id, turn_id or None, kind, words[4]))
 
 
 def _event_of(line: bytes, session_id: str) -> Event | None:
     try:
         event = parse_envelope(line)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, ValueError, RecursionError):
         return None
     return _checked(event) if event.session_id == session_id else None
 
@@ -119,7 +202,9 @@ def _checked(event: Event) -> Event | None:
         event.raw.decode()  # parts kept as they came are not looked at when the data is decoded
         to_millis(event.ts)
         data = event.data
-    except (msgspec.DecodeError, UnicodeDecodeError, ValueError):
+        if isinstance(data, SessionCreated):
+            to_millis(data.created_at)
+    except (msgspec.DecodeError, ValueError, RecursionError):
         return None
     is_other = isinstance(data, SessionCreated) and (data.id != event.session_id or event.seq != 1)
     return None if is_other or event.seq < 1 else event

@@ -32,6 +32,10 @@ _JOINED = (
     "SELECT m.id, m.turn_id, m.info, p.id, p.type, p.content"
     " FROM messages m LEFT JOIN message_parts p ON p.message_id=m.id"
 )
+_BETWEEN = _JOINED + ' WHERE m.session_id=? AND m.position>? AND m.position<? ORDER BY m.position, p."index"'
+_RECENT = "SELECT state FROM sessions WHERE listed=1 AND updated_at<? ORDER BY updated_at DESC, id DESC LIMIT ?"
+_ALL_RECENT = "SELECT state FROM sessions WHERE updated_at<? ORDER BY updated_at DESC, id DESC LIMIT ?"
+_OF_TURN = _JOINED + ' WHERE m.session_id=? AND m.turn_id=? ORDER BY m.position, p."index"'
 _decode_state = msgspec.json.Decoder(SessionState).decode
 _decode_info = msgspec.json.Decoder(Message).decode
 _decode_part = msgspec.json.Decoder(Part).decode
@@ -78,10 +82,7 @@ def list_sessions(
     db: sqlite3.Connection, *, limit: int, before: int | None = None, unlisted: bool = False
 ) -> list[SessionState]:
     """Sessions, most recently touched first; `before` is unix milliseconds."""
-    rows = db.execute(
-        "SELECT state FROM sessions WHERE listed>=? AND updated_at<? ORDER BY updated_at DESC, id DESC LIMIT ?",
-        (0 if unlisted else 1, before if before is not None else _END, limit),
-    )
+    rows = db.execute(_ALL_RECENT if unlisted else _RECENT, (before if before is not None else _END, limit))
     return [_decode_state(row[0]) for row in rows]
 
 
@@ -100,22 +101,17 @@ def list_messages(
         if row is None:
             raise NotFound(f"There is no message {before[:80]!r} in this session.", code="message_not_found")
         end = row[0]
-    rows = db.execute(
-        _JOINED + " WHERE m.id IN (SELECT id FROM messages WHERE session_id=? AND position<?"
-        ' ORDER BY position DESC, id DESC LIMIT ?) ORDER BY m.position, m.id, p."index"',
-        (session_id, end, limit + 1),
-    )
-    found = _messages(session_id, rows)
-    return found[-limit:], len(found) > limit
+    earlier = db.execute(
+        "SELECT position FROM messages WHERE session_id=? AND position<? ORDER BY position DESC LIMIT 1 OFFSET ?",
+        (session_id, end, limit),
+    ).fetchone()
+    start = earlier[0] if earlier else 0
+    return _messages(session_id, db.execute(_BETWEEN, (session_id, start, end))), earlier is not None
 
 
 def history(db: sqlite3.Connection, session_id: str) -> list[Message]:
     """Every message that has its place in the conversation; queued ones have not."""
-    rows = db.execute(
-        _JOINED + ' WHERE m.session_id=? AND m.position<? ORDER BY m.position, m.id, p."index"',
-        (session_id, QUEUED),
-    )
-    return _messages(session_id, rows)
+    return _messages(session_id, db.execute(_BETWEEN, (session_id, 0, QUEUED)))
 
 
 def turn(db: sqlite3.Connection, session_id: str, turn_id: str) -> Turn:
@@ -136,11 +132,7 @@ def turn(db: sqlite3.Connection, session_id: str, turn_id: str) -> Turn:
 
 def turn_messages(db: sqlite3.Connection, session_id: str, turn_id: str) -> list[Message]:
     """What was said in one turn, in order."""
-    rows = db.execute(
-        _JOINED + ' WHERE m.session_id=? AND m.turn_id=? ORDER BY m.position, m.id, p."index"',
-        (session_id, turn_id),
-    )
-    return _messages(session_id, rows)
+    return _messages(session_id, db.execute(_OF_TURN, (session_id, turn_id)))
 
 
 def attachments(db: sqlite3.Connection, session_id: str) -> list[Attachment]:

@@ -288,6 +288,8 @@ def _cancel_requested(state: SessionState, event: Event, data: ev.CancelRequeste
 def _turn_over(state: SessionState, event: Event, data: ev.EventData) -> None:
     if state.turn and state.turn.id == event.turn_id:
         state.turn = None
+        if state.status == "waiting_approval":
+            state.status = "active"  # nothing of it is pending any more
     state.queue = [queued for queued in state.queue if queued.turn_id != event.turn_id]
 
 

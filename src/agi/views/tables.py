@@ -1,7 +1,8 @@
 """Seed 004's tables (sessions, messages, message_parts, artifacts), and ours beside them (turns, attachments).
 
 Written inside the transaction of the events they are made from, on the writer's thread. Times are unix milliseconds.
-A message that waits in the queue stands behind all others; it gets its place where its turn begins. May import: protocol, views.
+A message that waits in the queue stands behind all others; it gets its place where its turn begins.
+May import: protocol, eventlog, views.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ class Tables:
 
     def snapshot(self, db: sqlite3.Connection, session_id: str) -> bytes | None:
         """`session.json`: the session as clients see it, indented for people."""
-        state = self._states.get(session_id)
+        state = self._states.get(session_id) or _load(db, session_id)
         if state is None:
             return None
         return msgspec.json.format(_encode(state.public(self.epoch)), indent=2) + b"\n"
@@ -109,8 +110,7 @@ class Tables:
     def _state(self, db: sqlite3.Connection, session_id: str, last_seq: int) -> SessionState | None:
         state = self._states.get(session_id)
         if state is None or state.last_seq != last_seq:
-            row = db.execute("SELECT state FROM sessions WHERE id=?", (session_id,)).fetchone()
-            state = _decode_state(row[0]) if row else None
+            return _load(db, session_id)
         return state
 
     def _remember(self, session_id: str, state: SessionState) -> None:
@@ -118,6 +118,11 @@ class Tables:
         self._states.move_to_end(session_id)
         if len(self._states) > REMEMBERED:
             self._states.popitem(last=False)
+
+
+def _load(db: sqlite3.Connection, session_id: str) -> SessionState | None:
+    row = db.execute("SELECT state FROM sessions WHERE id=?", (session_id,)).fetchone()
+    return _decode_state(row[0]) if row else None
 
 
 def _save(db: sqlite3.Connection, state: SessionState) -> None:
@@ -237,7 +242,8 @@ def _put_message(db: sqlite3.Connection, message: Message, event: Event, positio
         ),
     )
     db.executemany(
-        "INSERT OR REPLACE INTO message_parts VALUES (?,?,?,?,CAST(? AS TEXT))",
+        "INSERT INTO message_parts VALUES (?,?,?,?,CAST(? AS TEXT)) ON CONFLICT (id) DO UPDATE SET"
+        ' "index"=excluded."index", type=excluded.type, content=excluded.content WHERE message_id=excluded.message_id',
         [_part_row(message.id, index, part) for index, part in enumerate(message.parts)],
     )
 

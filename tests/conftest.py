@@ -1,0 +1,107 @@
+"""Pieces every suite uses: a harness in this process, with a scripted model, on a folder of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from agi.models.scripted import ScriptedModel
+from agi.protocol import commands
+from agi.protocol.events import Event
+from agi.protocol.messages import Message
+from agi.protocol.parts import plain_text
+from agi.sessions.harness import Harness, HarnessSettings, Posted
+from agi.views.queries import Turn
+
+
+class Place:
+    """A project folder, a harness on it (opened and closed at will), and a session."""
+
+    def __init__(self, root: Path) -> None:
+        self.project = root / "project"
+        self.project.mkdir(exist_ok=True)
+        self.home = root / "home"
+        self.model = ScriptedModel()
+        self.trusted = True
+        self.harness: Harness
+        self.session_id = ""
+
+    def settings(self) -> HarnessSettings:
+        return HarnessSettings(
+            project=self.project, home_config=self.home, env={"PATH": "/usr/bin:/bin"}, trust_once=self.trusted
+        )
+
+    async def open(self) -> Harness:
+        self.harness = Harness(self.settings(), stand_in=self.model)
+        return self.harness
+
+    async def reopen(self) -> Harness:
+        await self.harness.close()
+        return await self.open()
+
+    def configure(self, text: str) -> None:
+        (self.project / ".agi").mkdir(exist_ok=True)
+        (self.project / ".agi" / "config.json").write_text(text)
+
+    async def start(self, **fields: object) -> str:
+        session = await self.harness.create_session(commands.CreateSession(**fields))  # type: ignore[arg-type]
+        self.session_id = session.id
+        return session.id
+
+    async def say(self, text: str, **fields: object) -> Posted:
+        command = commands.PostMessage(content=text, **fields)  # type: ignore[arg-type]
+        return await self.harness.post_message(self.session_id, command)
+
+    async def ask(self, text: str, **fields: object) -> Turn:
+        """Say something and wait for the turn to end."""
+        posted = await self.say(text, **fields)
+        return await self.ended(posted)
+
+    async def ended(self, posted: Posted) -> Turn:
+        assert posted.turn_id is not None
+        return await self.harness.wait_turn(self.session_id, posted.turn_id)
+
+    async def approve(self, call_id: str, action: str = "approve", **fields: object) -> None:
+        command = commands.Approve(tool_call_id=call_id, action=action, **fields)  # type: ignore[arg-type]
+        await self.harness.approve(self.session_id, command)
+
+    async def cancel(self, **fields: object) -> tuple[str, ...]:
+        return await self.harness.cancel(self.session_id, commands.Cancel(**fields))  # type: ignore[arg-type]
+
+    def events(self, *types: str) -> list[Event]:
+        found = self.harness.log.read(self.session_id, 0, 100_000)
+        return [event for event in found if not types or event.type in types]
+
+    def types(self) -> list[str]:
+        return [event.type for event in self.events()]
+
+    def messages(self) -> list[Message]:
+        return self.harness.messages(self.session_id, limit=1000, before=None)[0]
+
+    def answer(self) -> str:
+        """The last thing the agent said."""
+        return plain_text(self.messages()[-1].parts)
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Wait until something is true; what it looks at may be a file, so it is looked at again and again."""
+        async with asyncio.timeout(20):
+            while not condition():  # noqa: ASYNC110
+                await asyncio.sleep(0.002)
+
+    async def heard(self, type: str, count: int = 1) -> Event:
+        """Wait for the n-th event of a type."""
+        await self.until(lambda: len(self.events(type)) >= count)
+        return self.events(type)[count - 1]
+
+
+@pytest.fixture
+async def place(tmp_path: Path) -> AsyncIterator[Place]:
+    """A project with a harness and a session; the workspace is trusted."""
+    made = Place(tmp_path)
+    await made.open()
+    await made.start()
+    yield made
+    await made.harness.close()

@@ -1,0 +1,322 @@
+"""How one turn goes: seed 000's eight steps, with a scripted model and everything else real."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+
+import msgspec
+
+from agi.errors import ModelError
+from agi.models.base import ModelRequest
+from agi.models.scripted import Call, Say, Think
+from agi.protocol.parts import Text, ToolResultPart
+
+
+def told(request: ModelRequest) -> list[str]:
+    """The tool results a request carries, as text."""
+    return [
+        "".join(piece.text for piece in part.content.parts if isinstance(piece, Text))
+        for message in request.messages
+        for part in message.parts
+        if isinstance(part, ToolResultPart)
+    ]
+
+
+def data(event) -> dict:
+    return json.loads(event.raw)
+
+
+async def test_a_question_is_answered_in_one_turn(place):
+    """The message, the turn, the answer and the session's end are in the log, in that order."""
+    place.model.says("Forty-two.")
+
+    turn = await place.ask("What is it?")
+
+    assert turn.status == "completed"
+    assert place.answer() == "Forty-two."
+    assert [kind for kind in place.types() if kind != "session_updated"] == [
+        "session_created",
+        "message_added",
+        "turn_started",
+        "model_output_delta",
+        "model_output_completed",
+        "usage_recorded",
+        "turn_completed",
+        "session_completed",
+    ]
+
+
+async def test_a_read_runs_unasked_and_its_result_is_fed_back(place):
+    """A read-only call needs nobody's word; the model sees what it found."""
+    (place.project / "notes.txt").write_text("the answer is blue\n")
+    place.model.calls("read_file", path="notes.txt").then_says("Blue.")
+
+    await place.ask("Which colour?")
+
+    assert place.answer() == "Blue."
+    assert "approval_requested" not in place.types()
+    assert "the answer is blue" in told(place.model.requests[1])[0]
+
+
+async def test_reads_of_one_step_run_side_by_side_and_answer_in_order(place):
+    """All three are started before one is completed; results stand in the order of the calls."""
+    for name in "abc":
+        (place.project / f"{name}.txt").write_text(f"text of {name}\n")
+    place.model.plays(*(Call("read_file", {"path": f"{name}.txt"}) for name in "abc")).then_says("done")
+
+    await place.ask("read")
+
+    calls = [event.type for event in place.events("tool_call_started", "tool_call_completed")]
+    assert calls == ["tool_call_started"] * 3 + ["tool_call_completed"] * 3
+    assert [f"text of {name}" in result for name, result in zip("abc", told(place.model.requests[1]), strict=True)] == [
+        True,
+        True,
+        True,
+    ]
+
+
+async def test_a_refused_call_is_told_to_the_model_and_the_turn_goes_on(place):
+    """A refusal is an answer: the model sees it and may choose another way."""
+    (place.project / "notes.txt").write_text("keep me")
+    place.model.calls("shell", command="rm notes.txt").then_says("I left it alone.")
+    posted = await place.say("tidy up")
+    request = await place.heard("approval_requested")
+
+    await place.approve(data(request)["tool_call_id"], "deny", reason="keep my notes")
+    await place.ended(posted)
+
+    assert place.answer() == "I left it alone."
+    assert (place.project / "notes.txt").exists()
+    assert "keep my notes" in told(place.model.requests[1])[0]
+    assert data(place.events("approval_denied")[0])["cause"] == "user"
+    assert "tool_call_started" not in place.types()
+
+
+async def test_an_approved_write_happens_once_and_only_after_the_answer(place):
+    """Nothing is written while the question is open."""
+    place.model.calls("write_file", path="new.txt", content="hello\n").then_says("Written.")
+    posted = await place.say("write it")
+    request = await place.heard("approval_requested")
+    assert not (place.project / "new.txt").exists()
+    assert place.harness.session(place.session_id).status == "waiting_approval"
+
+    await place.approve(data(request)["tool_call_id"])
+    await place.ended(posted)
+
+    assert (place.project / "new.txt").read_text() == "hello\n"
+    order = [kind for kind in place.types() if kind.startswith(("approval", "tool_call"))]
+    assert order == ["approval_requested", "approval_granted", "tool_call_started", "tool_call_completed"]
+
+
+async def test_a_tool_the_agent_does_not_have_is_a_clear_result_and_never_runs(place):
+    """`plan` may not write: no question is asked and nothing is touched."""
+    await place.start(agent="plan")
+    place.model.calls("write_file", path="x.txt", content="no").then_says("I may not write.")
+
+    await place.ask("write")
+
+    assert not (place.project / "x.txt").exists()
+    assert "not among this agent's tools" in told(place.model.requests[1])[0]
+    completed = data(place.events("tool_call_completed")[0])
+    assert completed["blocked"] is True
+    assert completed["tool_result"]["ok"] is False
+    offered = {tool.name for tool in place.model.requests[0].tools}
+    assert "write_file" not in offered
+    assert "read_file" in offered
+
+
+async def test_malformed_calls_go_back_to_the_model_with_the_cause(place):
+    """Unknown tools, arguments that are no JSON or no object: each gets a result that names what is wrong."""
+    place.model.plays(
+        Call("no_such_tool", {}),
+        Call("read_file", "{not json"),
+        Call("read_file", "[1]"),
+        Call("read_file", {"path": 7}),
+    ).then_says("sorry")
+
+    await place.ask("go")
+
+    results = told(place.model.requests[1])
+    assert "no tool named 'no_such_tool'" in results[0]
+    assert "JSON" in results[1]
+    assert "JSON object" in results[2]
+    assert "does not fit its schema" in results[3]
+    assert place.answer() == "sorry"
+
+
+async def test_deeply_nested_arguments_are_an_error_result(place):
+    """Two hundred thousand brackets neither crash the turn nor run anything."""
+    place.model.plays(Call("read_file", "[" * 200_000)).then_says("oh")
+
+    turn = await place.ask("go")
+
+    assert turn.status == "completed"
+    assert "JSON" in told(place.model.requests[1])[0]
+
+
+async def test_the_step_limit_ends_the_turn_with_max_steps(place):
+    """Not one more request leaves after the limit; the work done is kept."""
+    place.configure('{"agents": {"build": {"maxSteps": 3}}}')
+    (place.project / "a.txt").write_text("a")
+    for _ in range(5):
+        place.model.calls("read_file", path="a.txt")
+
+    turn = await place.ask("loop")
+
+    assert turn.status == "completed"
+    assert json.loads(turn.outcome)["stop_reason"] == "max_steps"
+    assert len(place.model.requests) == 3
+
+
+async def test_a_budget_of_tokens_stops_before_the_next_request(place):
+    """With the budget used up the turn ends as budget_exhausted."""
+    place.configure('{"budget": {"perTurn": {"steps": 2}}}')
+    (place.project / "a.txt").write_text("a")
+    for _ in range(5):
+        place.model.calls("read_file", path="a.txt")
+
+    turn = await place.ask("loop")
+
+    assert json.loads(turn.outcome)["stop_reason"] == "budget_exhausted"
+    assert len(place.model.requests) == 2
+
+
+async def test_a_provider_that_fails_fails_the_turn_and_what_it_said_is_kept_apart(place):
+    """Half an answer is in the log as an error, the turn as failed, and the session can go on."""
+    place.model.plays(Say("Half an ans")).fails(ModelError("The provider hung up.", code="stream_cut", retryable=True))
+    turn = await place.ask("one")
+    assert turn.status == "completed"
+
+    failed = await place.ask("two")
+
+    assert failed.status == "failed"
+    assert json.loads(failed.outcome)["error"]["code"] == "stream_cut"
+    assert place.types()[-2:] == ["turn_failed", "session_failed"]
+    place.model.says("better now")
+    assert (await place.ask("three")).status == "completed"
+
+
+async def test_reasoning_and_text_are_parts_of_their_own(place):
+    """Each kind has its own part, offsets from zero, and deltas that add up to it."""
+    place.model.plays(Think("hmm, well"), Say("Yes."))
+
+    await place.ask("?")
+
+    kinds = [data(event)["kind"] for event in place.events("model_output_delta")]
+    assert kinds == ["reasoning", "text"]
+    parts = place.messages()[-1].parts
+    assert [type(part).__name__ for part in parts] == ["Reasoning", "Text"]
+
+
+async def test_verification_runs_after_a_write_and_its_failure_is_given_back(place):
+    """The command fails, the model is told the output, mends it, and the second run passes."""
+    (place.project / "Makefile").write_text("test:\n\t@test -f good.txt || (echo no good.txt here; exit 7)\n")
+    place.configure('{"approval": {"requireForKinds": []}}')
+    place.model.calls("write_file", path="bad.txt", content="x").then_says("Done.")
+    place.model.calls("write_file", path="good.txt", content="x").then_says("Mended.")
+
+    turn = await place.ask("make it good")
+
+    outcomes = [data(event) for event in place.events("verification_completed")]
+    assert [(one["command"], one["status"]) for one in outcomes] == [("make test", "failed"), ("make test", "passed")]
+    assert "no good.txt here" in outcomes[0]["output"]
+    complaint = place.model.requests[2].messages[-1]
+    assert "no good.txt here" in complaint.parts[0].text
+    assert json.loads(turn.outcome)["verification"] == "passed"
+    assert place.answer() == "Mended."
+
+
+async def test_verification_gives_up_after_the_configured_attempts(place):
+    """A model that cannot mend it is not asked for ever, and the turn says that it failed."""
+    (place.project / "Makefile").write_text("test:\n\t@exit 1\n")
+    place.configure('{"approval": {"requireForKinds": []}, "verify": {"maxAttempts": 2}}')
+    for n in range(5):
+        place.model.calls("write_file", path=f"{n}.txt", content="x").then_says(f"try {n}")
+
+    turn = await place.ask("go")
+
+    assert len(place.events("verification_started")) == 2
+    assert json.loads(turn.outcome)["verification"] == "failed"
+
+
+async def test_no_verification_without_a_change_and_none_without_a_command(place):
+    """A turn that only read is not verified; where nothing fits, that is said."""
+    place.configure('{"approval": {"requireForKinds": []}}')
+    (place.project / "a.txt").write_text("a")
+    place.model.calls("read_file", path="a.txt").then_says("read")
+    await place.ask("read")
+    assert not place.events("verification_started", "verification_completed")
+
+    place.model.calls("write_file", path="b.txt", content="b").then_says("wrote")
+    turn = await place.ask("write")
+
+    skipped = data(place.events("verification_completed")[0])
+    assert skipped["status"] == "not_run"
+    assert "Makefile" in skipped["reason"]
+    assert json.loads(turn.outcome)["verification"] == "not_run"
+
+
+async def test_in_an_untrusted_workspace_verification_asks_first(tmp_path, place):
+    """A repository's Makefile is a command like any other."""
+    place.trusted = False
+    await place.reopen()
+    await place.start()
+    (place.project / "Makefile").write_text("test:\n\t@touch ran.txt\n")
+    place.model.calls("write_file", path="b.txt", content="b").then_says("wrote")
+    posted = await place.say("write")
+    await place.approve(data(await place.heard("approval_requested"))["tool_call_id"])
+
+    request = data(await place.heard("approval_requested", 2))
+    assert request["name"] == "verify"
+    assert not (place.project / "ran.txt").exists()
+    await place.approve(request["tool_call_id"], "deny")
+    await place.ended(posted)
+
+    assert not (place.project / "ran.txt").exists()
+    assert data(place.events("verification_completed")[0])["status"] == "not_run"
+
+
+async def test_patch_review_on_request_shows_the_patch_and_waits(place):
+    """Even where writes need no approval, a reviewed patch waits for a person."""
+    place.configure('{"approval": {"requireForKinds": []}, "patchReview": {"mode": "request"}}')
+    place.model.calls("write_file", path="b.txt", content="new line\n").then_says("ok")
+    posted = await place.say("write")
+
+    proposed = data(await place.heard("patch_proposed"))
+    request = data(await place.heard("approval_requested"))
+    assert "+new line" in proposed["patch"]
+    assert not (place.project / "b.txt").exists()
+    await place.approve(request["tool_call_id"])
+    await place.ended(posted)
+
+    assert (place.project / "b.txt").read_text() == "new line\n"
+
+
+async def test_where_nobody_can_be_asked_calls_are_refused_at_once_by_policy(place):
+    """`on_ask: deny` never waits: the question and its refusal are in the log, and the model goes on."""
+    place.model.calls("shell", command="echo hi").then_says("I could not run it.")
+
+    turn = await asyncio.wait_for(place.ask("run", on_ask="deny"), 10)
+
+    assert turn.status == "completed"
+    denial = data(place.events("approval_denied")[0])
+    assert denial["cause"] == "policy"
+    assert place.answer() == "I could not run it."
+
+
+async def test_every_request_pairs_calls_and_results_and_keeps_its_prefix(place):
+    """What a provider is told only grows at the end, so that its cache holds."""
+    (place.project / "a.txt").write_text("a")
+    for _ in range(6):
+        place.model.calls("read_file", path="a.txt")
+    place.model.says("done")
+
+    await place.ask("go")
+
+    sent = [[msgspec.json.encode(message) for message in request.messages] for request in place.model.requests]
+    for before, after in itertools.pairwise(sent):
+        assert after[: len(before)] == before
+    heads = [msgspec.json.encode((request.system, request.tools)) for request in place.model.requests]
+    assert len(set(heads)) == 1

@@ -1,0 +1,161 @@
+"""The envelope and what it carries: written once, read back the same, one line each."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import Raw
+
+from agi.protocol import events as ev
+from agi.protocol.messages import Message, Usage
+from agi.protocol.parts import Artifact, Reasoning, Text, ToolCallContent, ToolCallPart
+from agi.protocol.sessions import ErrorInfo, TurnOptions
+from agi.protocol.tools import ToolCall, ToolResult
+
+TS = "2026-01-01T00:00:00.000Z"
+SPEC = settings(derandomize=True, database=None, deadline=None)
+ANSWER = Message(
+    id="msg_2",
+    role="assistant",
+    parts=(
+        Reasoning(text="hm", id="part_1", provider="p", model="m", signature="s"),
+        Text(text="yes", id="part_2"),
+        ToolCallPart(content=ToolCallContent(id="call_1", name="shell", args=Raw(b'{"command":"ls"}')), id="part_3"),
+    ),
+    created_at=TS,
+    status="complete",
+    stop_reason="tool_calls",
+    usage=Usage(input_tokens=3, cost_usd=0.5),
+)
+RESULT = ToolResult(
+    id="call_1",
+    ok=True,
+    parts=(Text(text="a.txt"),),
+    artifacts=("artifacts/turn_1/out.log",),
+    result={"exit_code": 0},
+    artifact=Artifact(kind="file_diff", patch_format="unified", patch="+1", summary={"files": 1}),
+    changed=True,
+)
+ERROR = ErrorInfo(code="provider_failed", message="no", hint="try again")
+EXAMPLES: list[ev.EventData] = [
+    ev.SessionCreated(id="sess_1", agent="build", workspace_path="/w", project_path="/w", created_at=TS, title="t"),
+    ev.SessionUpdated(title="new"),
+    ev.MessageAdded(message=ANSWER, queued=True, asked=TurnOptions(model="m", options={"temperature": 0})),
+    ev.TurnRequested(message_id="msg_1", retry_of="turn_1"),
+    ev.TurnStarted(message_id="msg_1", agent="build", provider="p", model="m", options={"x": [1, None]}),
+    ev.TurnResumed(reason="crash"),
+    ev.ModelOutputDelta(message_id="msg_2", part_id="part_2", kind="text", delta="ye", offset=0),
+    ev.ModelOutputCompleted(message=ANSWER),
+    ev.UsageRecorded(message_id="msg_2", provider="p", model="m", usage=Usage(output_tokens=1)),
+    ev.ToolCallStarted(tool_call=ToolCall("call_1", "shell", Raw(b'{"command":"ls"}')), kind="exec"),
+    ev.ToolOutputDelta(tool_call_id="call_1", channel="stderr", chunk="oops", offset=4),
+    ev.ToolCallCompleted(tool_call_id="call_1", name="shell", tool_result=RESULT, message_id="msg_3", duration_ms=7),
+    ev.ApprovalRequested(tool_call_id="call_1", name="shell", input=Raw(b"{}"), risk="high", rule="exec", reason="r"),
+    ev.ApprovalGranted(tool_call_id="call_1", name="shell", remember="session"),
+    ev.ApprovalDenied(tool_call_id="call_1", name="shell", cause="expired", reason="late"),
+    ev.PatchProposed(tool_call_id="call_1", name="apply_patch", patch="--- a\n+++ b\n"),
+    ev.VerificationStarted(verification_id="call_9", command="make test", attempt=1),
+    ev.VerificationCompleted(verification_id="call_9", command="make test", attempt=1, status="failed", exit_code=2),
+    ev.CancelRequested(reason="enough"),
+    ev.TurnCompleted(message_id="msg_2", stop_reason="end_turn", steps=2, usage=Usage(), verification="passed"),
+    ev.TurnFailed(error=ERROR, usage=Usage()),
+    ev.TurnCanceled(reason="enough"),
+    ev.SessionCompleted(),
+    ev.SessionFailed(error=ERROR),
+    ev.SessionCanceled(),
+    ev.AttachmentAdded(ref="attachments/a.png", filename="a.png", mime_type="image/png", size=3, sha256="0" * 64),
+    ev.Notice(code="sandbox_weaker", message="no bubblewrap"),
+]
+
+
+def envelope(data: ev.EventData, turn_id: str | None = "turn_1") -> bytes:
+    return ev.Event(17, TS, "sess_1", turn_id, data.TYPE, ev.encode_data(data)).envelope()
+
+
+def test_every_type_of_event_is_exercised_here():
+    """A new event type needs an example; every example stands under its own name."""
+    missing = set(ev.DATA_TYPES) - {example.TYPE for example in EXAMPLES}
+    assert missing <= set(ev.DATA_TYPES) and all(ev.DATA_TYPES[name].TYPE == name for name in ev.DATA_TYPES)
+    assert not missing
+
+
+@pytest.mark.parametrize("data", EXAMPLES, ids=lambda data: data.TYPE)
+def test_an_event_reads_back_as_it_was_written(data):
+    """Envelope, bytes and value survive the round trip unchanged."""
+    line = envelope(data)
+
+    event = ev.parse_envelope(line)
+
+    assert (event.seq, event.ts, event.session_id, event.turn_id) == (17, TS, "sess_1", "turn_1")
+    assert event.data == data
+    assert event.raw == ev.encode_data(data)
+    assert event.envelope() == line
+
+
+def test_an_envelope_is_the_json_object_the_contract_names():
+    """Six keys in order; an event outside a turn has a null turn."""
+    line = envelope(ev.Notice(code="c", message="m"), turn_id=None)
+
+    assert json.loads(line) == {
+        "seq": 17,
+        "ts": TS,
+        "session_id": "sess_1",
+        "turn_id": None,
+        "type": "notice",
+        "data": {"code": "c", "message": "m"},
+    }
+    assert list(json.loads(line)) == ["seq", "ts", "session_id", "turn_id", "type", "data"]
+
+
+@SPEC
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_any_text_stays_on_one_line(text):
+    """Line breaks of every alphabet, NULs and quotes in a text neither split the line nor change."""
+    line = envelope(ev.Notice(code="c", message=text))
+
+    assert b"\n" not in line
+    assert b"\r" not in line
+    event = ev.parse_envelope(line)
+    assert isinstance(event.data, ev.Notice)
+    assert event.data.message == text
+
+
+def test_an_event_of_an_unknown_type_is_kept_as_it_is():
+    """A reader that does not know a type still has its number, its time and its bytes."""
+    line = b'{"seq":3,"ts":"%b","session_id":"sess_1","turn_id":null,"type":"moon_rose","data":{"phase":[1,2]}}' % (
+        TS.encode()
+    )
+
+    event = ev.parse_envelope(line)
+
+    assert event.data is None
+    assert event.envelope() == line
+
+
+def test_fields_of_a_newer_version_are_skipped():
+    """Old readers live with new fields."""
+    assert ev.decode_data("notice", b'{"code":"c","message":"m","colour":"red"}') == ev.Notice(code="c", message="m")
+
+
+@pytest.mark.parametrize(
+    "line", [b"", b"{", b"null", b"[]", b'{"seq":1}', envelope(EXAMPLES[0])[:-1], b"\x00" * 64, b'{"seq":"1"}']
+)
+def test_a_damaged_line_is_refused(line):
+    """What is not a whole envelope raises, and says nothing else."""
+    with pytest.raises(msgspec.DecodeError):
+        ev.parse_envelope(line)
+
+
+def test_data_that_does_not_fit_its_type_is_refused():
+    """A delta without its offset is no delta."""
+    with pytest.raises(msgspec.ValidationError):
+        ev.decode_data("model_output_delta", b'{"message_id":"m","part_id":"p","kind":"text","delta":"x"}')
+
+
+def test_every_type_is_named_in_the_past_tense_or_as_a_thing_of_the_contract():
+    """Names are snake_case, as clients see them."""
+    assert all(name == name.lower() and name.replace("_", "").isalpha() for name in ev.DATA_TYPES)

@@ -1,0 +1,211 @@
+"""A turn survives its process: what was open is closed or goes on, and nothing with an effect runs twice.
+
+Here the harness is stopped in this process, which leaves the log as a kill does; tests/torture kills real daemons.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+from agi.models.scripted import Call, Say, ScriptedModel, Wait
+from agi.protocol import commands
+from agi.protocol.events import CancelRequested
+from agi.sessions.approvals import give_answer
+
+
+def data(event) -> dict:
+    return json.loads(event.raw)
+
+
+async def test_a_turn_cut_off_while_the_model_spoke_is_asked_again(place):
+    """The half answer is marked as interrupted, left out of the next request, and the turn is completed."""
+    place.model.plays(Say("Half of it, " * 200, 10), Wait(asyncio.Event()))
+    posted = await place.say("tell me")
+    await place.heard("model_output_delta")
+    await place.harness.close()
+
+    place.model = ScriptedModel().says("The whole of it.")
+    await place.open()
+    assert place.harness.recover() == 1
+    turn = await asyncio.wait_for(place.ended(posted), 10)
+
+    assert turn.status == "completed"
+    assert place.answer() == "The whole of it."
+    half = next(message for message in place.messages() if message.status == "error")
+    assert half.stop_reason == "interrupted"
+    assert half.parts[0].text.startswith("Half of it, ")
+    assert "turn_resumed" in place.types()
+    assert [message.role for message in place.model.requests[0].messages] == ["user"]
+    assert [event.seq for event in place.events()] == list(range(1, len(place.events()) + 1))
+
+
+async def test_a_command_that_may_have_run_is_told_as_interrupted_and_not_run_again(place):
+    """The model is told; the counter file shows one run."""
+    place.configure('{"approval": {"requireForKinds": []}, "verify": {"autoVerify": false}}')
+    place.model.calls("shell", command="echo run >> count.txt; sleep 300")
+    posted = await place.say("do it")
+    await place.until(lambda: (place.project / "count.txt").exists())
+    await place.harness.close()
+
+    place.model = ScriptedModel().says("I see it was interrupted.")
+    await place.open()
+    place.harness.recover()
+    await asyncio.wait_for(place.ended(posted), 10)
+
+    assert (place.project / "count.txt").read_text() == "run\n"
+    completed = data(place.events("tool_call_completed")[0])
+    assert completed["interrupted"] is True
+    told = place.model.requests[0].messages[-1]
+    assert "Interrupted" in told.parts[0].content.parts[0].text
+
+
+async def test_a_question_survives_the_restart_and_is_answered_after_it(place):
+    """Asked once, answered once, run once."""
+    place.configure('{"verify": {"autoVerify": false}}')
+    place.model.calls("shell", command="echo run >> count.txt")
+    posted = await place.say("do it")
+    request = data(await place.heard("approval_requested"))
+    await place.harness.close()
+
+    place.model = ScriptedModel().says("done")
+    await place.open()
+    place.harness.recover()
+    assert [one.tool_call_id for one in place.harness.session(place.session_id).pending_approvals] == [
+        request["tool_call_id"]
+    ]
+    await place.approve(request["tool_call_id"])
+    await asyncio.wait_for(place.ended(posted), 10)
+
+    assert len(place.events("approval_requested")) == 1
+    assert (place.project / "count.txt").read_text() == "run\n"
+
+
+async def test_a_grant_given_while_nobody_was_there_is_used_once(place):
+    """Granted, then killed before the start: the call runs after the restart, once."""
+    place.configure('{"verify": {"autoVerify": false}}')
+    place.model.calls("shell", command="echo run >> count.txt")
+    posted = await place.say("do it")
+    request = data(await place.heard("approval_requested"))
+    await place.reopen()
+    answer = commands.Approve(tool_call_id=request["tool_call_id"], action="approve")
+    await give_answer(place.harness.log, place.session_id, answer)
+    assert not (place.project / "count.txt").exists()
+    await place.harness.close()
+
+    place.model = ScriptedModel().says("done")
+    await place.open()
+    place.harness.recover()
+    await asyncio.wait_for(place.ended(posted), 10)
+
+    assert (place.project / "count.txt").read_text() == "run\n"
+
+
+async def test_a_read_that_was_cut_off_is_run_again(place):
+    """Reads are safe to repeat: the call gets its real result."""
+    (place.project / "a.txt").write_text("the text")
+    gate = asyncio.Event()
+    place.model.calls("read_file", path="a.txt").plays(Wait(gate))
+    posted = await place.say("read")
+    await place.heard("tool_call_completed")
+    # Take the result away again, as if the process had died while the file was being read.
+    await place.harness.close()
+    _forget_after(place, "tool_call_started")
+
+    place.model = ScriptedModel().says("read it")
+    await place.open()
+    place.harness.recover()
+    await asyncio.wait_for(place.ended(posted), 10)
+
+    completed = data(place.events("tool_call_completed")[0])
+    assert completed.get("interrupted", False) is False
+    assert "the text" in completed["tool_result"]["parts"][0]["text"]
+    assert len(place.events("tool_call_started")) == 1
+
+
+async def test_queued_messages_are_answered_after_a_restart(place):
+    """The queue is rows of the log."""
+    place.model.plays(Wait(asyncio.Event()))
+    await place.say("one")
+    two = await place.say("two")
+    await place.harness.close()
+
+    place.model = ScriptedModel().says("first").then_says("second")
+    await place.open()
+    place.harness.recover()
+    await asyncio.wait_for(place.ended(two), 10)
+
+    assert [message.parts[0].text for message in place.messages()] == ["one", "first", "two", "second"]
+
+
+async def test_a_cancel_that_was_asked_for_before_the_crash_is_obeyed_after_it(place):
+    """The wish is in the log."""
+    place.model.plays(Wait(asyncio.Event()))
+    posted = await place.say("one")
+    await place.heard("turn_started")
+    await place.reopen()
+    await place.harness.log.append(place.session_id, [(posted.turn_id, CancelRequested())])
+    await place.harness.close()
+
+    await place.open()
+    place.harness.recover()
+    turn = await asyncio.wait_for(place.ended(posted), 10)
+
+    assert turn.status == "canceled"
+
+
+async def test_a_turn_that_is_cut_off_again_and_again_is_given_up(place):
+    """A turn that kills its process must not do so for ever."""
+    place.model.plays(Wait(asyncio.Event()))
+    posted = await place.say("one")
+    await place.heard("turn_started")
+    for n in range(1, 5):
+        await place.harness.close()
+        place.model = ScriptedModel().plays(Wait(asyncio.Event()))
+        await place.open()
+        place.harness.recover()
+        await place.heard("turn_resumed", n)
+    turn = await asyncio.wait_for(place.ended(posted), 10)
+
+    assert turn.status == "failed"
+    assert json.loads(turn.outcome)["error"]["code"] == "interrupted"
+
+
+async def test_stopping_cleanly_leaves_the_turn_to_the_next_start(place):
+    """Closing the harness is no cancel."""
+    place.model.plays(Call("read_file", {"path": "a.txt"})).plays(Wait(asyncio.Event()))
+    posted = await place.say("one")
+    await place.heard("tool_call_completed")
+    place.model = ScriptedModel().says("back")
+    await place.reopen()
+
+    assert place.harness.recover() == 1
+    assert (await asyncio.wait_for(place.ended(posted), 10)).status == "completed"
+
+
+async def test_a_lost_database_is_rebuilt_when_the_harness_opens(place):
+    """Nothing of the session is missing, and it goes on."""
+    place.model.says("one")
+    await place.ask("1")
+    await place.harness.close()
+    before = (place.project / ".agi" / "sessions" / place.session_id / "events.ndjson").read_bytes()
+    for path in (place.project / ".agi").glob("agi.sqlite*"):
+        path.unlink()
+
+    place.model = ScriptedModel().says("two")
+    await place.open()
+
+    assert place.harness.rebuilt is not None
+    assert b"".join(event.envelope() + b"\n" for event in place.events()) == before
+    assert (await place.ask("2")).status == "completed"
+    assert [message.parts[0].text for message in place.messages()] == ["1", "one", "2", "two"]
+
+
+def _forget_after(place, type: str) -> None:
+    """Cut the log behind the first event of a type, and everything made from it, as a crash would have left it."""
+    mirror = place.project / ".agi" / "sessions" / place.session_id / "events.ndjson"
+    lines = mirror.read_bytes().splitlines(keepends=True)
+    last = next(n for n, line in enumerate(lines) if json.loads(line)["type"] == type)
+    mirror.write_bytes(b"".join(lines[: last + 1]))
+    for path in (place.project / ".agi").glob("agi.sqlite*"):
+        path.unlink()
