@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 from msgspec import Struct
 
 from agi.config import Flags
-from agi.errors import AgiError, Conflict, Invalid, NotFound, Unavailable
+from agi.errors import Conflict, Invalid, Unavailable
 from agi.eventlog import leases
 from agi.eventlog.base import Check, Cursor, Entry, Lease
 from agi.eventlog.follow import Batch
@@ -24,15 +24,16 @@ from agi.eventlog.repair import Repair, needs_rebuild, rebuild_database
 from agi.models.base import Model
 from agi.protocol import commands
 from agi.protocol import events as ev
-from agi.protocol.ids import MESSAGE, PART, SESSION, TURN, new_id
+from agi.protocol.ids import SESSION, TURN, new_id
 from agi.protocol.messages import Message
-from agi.protocol.parts import Audio, File, Image, InputPart, Text
 from agi.protocol.sessions import QueuedTurn, Session, TurnOptions
 from agi.protocol.times import to_rfc3339
 from agi.redaction import Redactor
 from agi.sessions.approvals import give_answer
 from agi.sessions.attachments import StoredFile, fetch, store
+from agi.sessions.composing import checked_parts, compose, title_of
 from agi.sessions.runner import Runner, take_lease_check, turn_started
+from agi.sessions.runners import Runners
 from agi.sessions.sites import Site, Sites
 from agi.tools.base import Registry
 from agi.tools.builtin import builtin_tools
@@ -41,7 +42,6 @@ from agi.views.queries import Attachment, Turn
 from agi.views.state import SessionState
 from agi.views.tables import Tables
 
-TITLE = 60
 ENDINGS = ("completed", "failed", "canceled")
 
 
@@ -90,11 +90,7 @@ class Harness:
             trust_once=trusted,
             stand_in=stand_in,
         )
-        self._runners: dict[str, tuple[Runner, asyncio.Task[None]]] = {}
-        self._closing = False
-        self._renewer: asyncio.Task[None] | None = None
-        self.on_failure: Callable[[str, BaseException], None] = lambda session_id, error: None
-        """Told when a session's runner dies of something that is not the turn's own failure."""
+        self.runners = Runners(self.log, lambda one: Runner(self.log, self.sites, self.registry, one))
 
     def site(self, path: str | Path | None = None) -> Site:
         """The workspace at `path` (default: the project), with its settings."""
@@ -161,9 +157,9 @@ class Harness:
         """Add a message and, unless told otherwise, have it answered: now, or after what is running."""
         self._refuse_if_closing()
         state = self.state(session_id)
-        parts = self._parts(state, command)
+        parts = checked_parts(command, self.session_folder(session_id))
         run = command.role == "user" and (state.auto_run if command.auto_run is None else command.auto_run)
-        message = _message(session_id, command.role, parts)
+        message = compose(session_id, command.role, parts)
         if not run:
             await self.log.append(session_id, [(None, ev.MessageAdded(message=message, run=False))])
             return Posted(message_id=message.id, turn_id=None, queued=False)
@@ -185,23 +181,23 @@ class Harness:
         entries: list[Entry] = []
         if message is not None:
             if state.title is None:
-                entries.append((None, ev.SessionUpdated(title=_title(message))))
+                entries.append((None, ev.SessionUpdated(title=title_of(message))))
             added = ev.MessageAdded(message=message, run=True, queued=busy, asked=queued.asked)
             entries.append((queued.turn_id, added))
         else:
             requested = ev.TurnRequested(message_id=queued.message_id, retry_of=queued.retry_of)
             entries.append((queued.turn_id, requested))
         taken: list[Lease] = []
-        if not busy and state.id not in self._runners:
+        if not busy and state.id not in self.runners:
             try:
                 check = self._idle_check(state.id, taken)
                 await self.log.append(state.id, [*entries, (queued.turn_id, started)], check=check)
-                self._ensure_runner(state.id, taken[0])
+                self.runners.ensure(state.id, taken[0])
                 return False
             except Conflict:
                 busy = True  # somebody was faster, or another process runs it: wait in line
         await self.log.append(state.id, entries)
-        self._ensure_runner(state.id)
+        self.runners.ensure(state.id)
         return busy
 
     def _idle_check(self, session_id: str, taken: list[Lease]) -> Check:
@@ -239,7 +235,7 @@ class Harness:
     async def approve(self, session_id: str, command: commands.Approve) -> None:
         """Answer a pending approval; the turn that waits for it goes on."""
         await give_answer(self.log, session_id, command)
-        self._ensure_runner(session_id)
+        self.runners.ensure(session_id)
 
     async def cancel(self, session_id: str, command: commands.Cancel) -> tuple[str, ...]:
         """Stop the running turn and drop the queue (or just the named turn); returns the turns that will end."""
@@ -259,7 +255,7 @@ class Harness:
         if running is None and len(turn_ids) == len(state.queue):
             entries.append((turn_ids[-1], ev.SessionCanceled()))
         await self.log.append(session_id, entries, check=_check_live(session_id, turn_ids))
-        self._ensure_runner(session_id)
+        self.runners.ensure(session_id)
         return turn_ids
 
     async def wait_turn(self, session_id: str, turn_id: str) -> Turn:
@@ -335,98 +331,18 @@ class Harness:
         """Take up every turn that is open or queued and that no living process runs; returns how many sessions."""
         found = [one for one in queries.live_sessions(self.log.db) if leases.is_free(self.log.db, one)]
         for session_id in found:
-            self._ensure_runner(session_id)
+            self.runners.ensure(session_id)
         return len(found)
 
     async def close(self) -> None:
         """Stop: running turns stay open in the log and go on at the next start."""
-        self._closing = True
-        tasks = [task for _, task in self._runners.values()]
-        for task in (*tasks, *([self._renewer] if self._renewer else [])):
-            task.cancel()
-        await asyncio.gather(*tasks, *([self._renewer] if self._renewer else []), return_exceptions=True)
+        await self.runners.close()
         await self.sites.close()
         await self.log.close()
 
-    def _ensure_runner(self, session_id: str, lease: Lease | None = None) -> None:
-        if self._closing or session_id in self._runners:
-            return
-        runner = Runner(self.log, self.sites, self.registry, session_id)
-        task = asyncio.create_task(runner.run(lambda: self._is_over(session_id), lease), name=f"run {session_id}")
-        self._runners[session_id] = (runner, task)
-        task.add_done_callback(lambda done: self._ended(session_id, done))
-        if self._renewer is None:
-            self._renewer = asyncio.create_task(self._renew(), name="renew leases")
-
-    def _is_over(self, session_id: str) -> bool:
-        """Asked by a runner that found nothing to do; from here on a new message starts a new one."""
-        state = queries.session_state(self.log.db, session_id)
-        if state.turn is not None or state.queue:
-            return False
-        self._runners.pop(session_id, None)
-        return True
-
-    def _ended(self, session_id: str, task: asyncio.Task[None]) -> None:
-        held = self._runners.get(session_id)
-        if held is not None and held[1] is task:
-            del self._runners[session_id]
-        if not task.cancelled() and (error := task.exception()) is not None and not isinstance(error, NotFound):
-            self.on_failure(session_id, error)
-
-    async def _renew(self) -> None:
-        while True:
-            await asyncio.sleep(leases.RENEW_S)
-            if self._runners:
-                try:
-                    await self.log.renew_leases()
-                except AgiError as error:
-                    self.on_failure("", error)
-
-    def _parts(self, state: SessionState, command: commands.PostMessage) -> tuple[InputPart, ...]:
-        if (command.parts is None) == (command.content is None):
-            raise Invalid(
-                "A message has either `parts` or `content`.", code="message_empty", hint="Send exactly one of the two."
-            )
-        if command.content is not None:
-            return (Text(text=command.content, id=new_id(PART)),)
-        return tuple(self._checked(state.id, part) for part in command.parts or ())
-
-    def _checked(self, session_id: str, part: InputPart) -> InputPart:
-        """A part with an id of ours; a file it refers to must be this session's."""
-        if isinstance(part, Text):
-            return Text(text=part.text, id=new_id(PART))
-        folder, _, name = part.ref.partition("/")
-        if folder != "attachments":
-            raise NotFound(
-                f"{part.ref[:80]!r} is no attachment of this session.",
-                code="attachment_not_found",
-                hint="Upload it with POST …/attachments and send back its ref.",
-            )
-        self.fetch_file(session_id, "attachments", name)
-        kind: type[Image] | type[Audio] | type[File] = type(part)
-        return kind(ref=part.ref, mime_type=part.mime_type, id=new_id(PART))
-
     def _refuse_if_closing(self) -> None:
-        if self._closing:
+        if self.runners.closing:
             raise Unavailable("The daemon is shutting down.", hint="Try again in a moment.")
-
-
-def _message(session_id: str, role: str, parts: Sequence[InputPart]) -> Message:
-    return Message(
-        id=new_id(MESSAGE),
-        role="system" if role == "system" else "user",
-        parts=tuple(parts),
-        created_at=to_rfc3339(time.time()),
-        session_id=session_id,
-        status="complete",
-    )
-
-
-def _title(message: Message) -> str:
-    """A title from the first words."""
-    text = next((part.text for part in message.parts if isinstance(part, Text) and part.text.strip()), "Untitled")
-    line = " ".join(text.split())
-    return line if len(line) <= TITLE else line[: TITLE - 1].rstrip() + "…"
 
 
 def _to_cancel(state: SessionState, turn_id: str | None) -> tuple[str, ...]:

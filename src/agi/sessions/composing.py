@@ -1,0 +1,65 @@
+"""Composing a message from what a client sent: checked parts with ids of ours, and a title for a new session.
+
+May import: errors, protocol, sessions.attachments.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from agi.errors import Invalid, NotFound
+from agi.protocol.commands import PostMessage
+from agi.protocol.ids import MESSAGE, PART, new_id
+from agi.protocol.messages import Message, Role
+from agi.protocol.parts import Audio, File, Image, InputPart, Text
+from agi.protocol.times import to_rfc3339
+from agi.sessions.attachments import fetch
+
+TITLE = 60
+
+
+def compose(session_id: str, role: Role, parts: Sequence[InputPart]) -> Message:
+    """Make the message."""
+    return Message(
+        id=new_id(MESSAGE),
+        role=role,
+        parts=tuple(parts),
+        created_at=to_rfc3339(time.time()),
+        session_id=session_id,
+        status="complete",
+    )
+
+
+def checked_parts(command: PostMessage, folder: Path) -> tuple[InputPart, ...]:
+    """The parts of a posted message; files it refers to must be in the session's folder."""
+    if (command.parts is None) == (command.content is None):
+        raise Invalid(
+            "A message has either `parts` or `content`.", code="message_empty", hint="Send exactly one of the two."
+        )
+    if command.content is not None:
+        return (Text(text=command.content, id=new_id(PART)),)
+    return tuple(_checked(part, folder) for part in command.parts or ())
+
+
+def title_of(message: Message) -> str:
+    """A title from the first words."""
+    text = next((part.text for part in message.parts if isinstance(part, Text) and part.text.strip()), "Untitled")
+    line = " ".join(text.split())
+    return line if len(line) <= TITLE else line[: TITLE - 1].rstrip() + "…"
+
+
+def _checked(part: InputPart, folder: Path) -> InputPart:
+    if isinstance(part, Text):
+        return Text(text=part.text, id=new_id(PART))
+    place, _, name = part.ref.partition("/")
+    if place != "attachments":
+        raise NotFound(
+            f"{part.ref[:80]!r} is no attachment of this session.",
+            code="attachment_not_found",
+            hint="Upload it with POST …/attachments and send back its ref.",
+        )
+    fetch(folder, "attachments", name)
+    kind: type[Image] | type[Audio] | type[File] = type(part)
+    return kind(ref=part.ref, mime_type=part.mime_type, id=new_id(PART))

@@ -1,0 +1,76 @@
+"""Every session that runs in this process: starts a runner where there is something to run, and keeps the leases.
+
+May import: errors, eventlog, views, sessions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from agi.errors import AgiError, NotFound
+from agi.eventlog import leases
+from agi.eventlog.base import Lease
+from agi.eventlog.log import EventLog
+from agi.sessions.runner import Runner
+from agi.views import queries
+
+OnFailure = Callable[[str, BaseException], None]
+
+
+class Runners:
+    """The runners, by session. At most one a session."""
+
+    def __init__(self, log: EventLog, make: Callable[[str], Runner]) -> None:
+        self._log = log
+        self._make = make
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._renewer: asyncio.Task[None] | None = None
+        self.closing = False
+        self.on_failure: OnFailure = lambda session_id, error: None
+        """Told when a runner dies of something that is not its turn's own failure."""
+
+    def __contains__(self, session_id: str) -> bool:
+        return session_id in self._tasks
+
+    def ensure(self, session_id: str, lease: Lease | None = None) -> None:
+        """See that somebody runs what this session has to run."""
+        if self.closing or session_id in self._tasks:
+            return
+        runner = self._make(session_id)
+        task = asyncio.create_task(runner.run(lambda: self._is_over(session_id), lease), name=f"run {session_id}")
+        self._tasks[session_id] = task
+        task.add_done_callback(lambda done: self._ended(session_id, done))
+        if self._renewer is None:
+            self._renewer = asyncio.create_task(self._renew(), name="renew leases")
+
+    async def close(self) -> None:
+        """Stop them all; open turns stay open in the log."""
+        self.closing = True
+        tasks = [*self._tasks.values(), *([self._renewer] if self._renewer else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _is_over(self, session_id: str) -> bool:
+        """Asked by a runner that found nothing to do; from here on a new message starts a new one."""
+        state = queries.session_state(self._log.db, session_id)
+        if state.turn is not None or state.queue:
+            return False
+        self._tasks.pop(session_id, None)
+        return True
+
+    def _ended(self, session_id: str, task: asyncio.Task[None]) -> None:
+        if self._tasks.get(session_id) is task:
+            del self._tasks[session_id]
+        if not task.cancelled() and (error := task.exception()) is not None and not isinstance(error, NotFound):
+            self.on_failure(session_id, error)
+
+    async def _renew(self) -> None:
+        while True:
+            await asyncio.sleep(leases.RENEW_S)
+            if self._tasks:
+                try:
+                    await self._log.renew_leases()
+                except AgiError as error:
+                    self.on_failure("", error)
