@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -24,8 +24,9 @@ from agi.eventlog.repair import Repair, needs_rebuild, rebuild_database
 from agi.models.base import Model
 from agi.protocol import commands
 from agi.protocol import events as ev
-from agi.protocol.ids import SESSION, TURN, new_id
+from agi.protocol.ids import PART, SESSION, TURN, new_id
 from agi.protocol.messages import Message
+from agi.protocol.parts import Text
 from agi.protocol.sessions import QueuedTurn, Session, TurnOptions
 from agi.protocol.times import to_rfc3339
 from agi.redaction import Redactor
@@ -173,6 +174,14 @@ class Harness:
         queued = QueuedTurn(turn_id=new_id(TURN), message_id=message.id, asked=asked)
         busy = await self._begin(state, queued, message)
         return Posted(message_id=message.id, turn_id=queued.turn_id, queued=busy)
+
+    async def add_context(self, session_id: str, messages: Sequence[commands.OneShotMessage]) -> None:
+        """Put an earlier conversation into the session, as if it had been held here; nothing of it is answered."""
+        self._refuse_if_closing()
+        self.state(session_id)
+        said = [compose(session_id, one.role, (Text(text=one.content, id=new_id(PART)),)) for one in messages]
+        if said:
+            await self.log.append(session_id, [(None, ev.MessageAdded(message=one, run=False)) for one in said])
 
     async def _begin(self, state: SessionState, queued: QueuedTurn, message: Message | None) -> bool:
         """Put a turn in line and see that it runs; True if it has to wait. An idle session starts it in one commit."""

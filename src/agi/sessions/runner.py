@@ -66,18 +66,22 @@ class Runner:
 
     async def _run_next(self) -> bool:
         """Run the turn that is open or next in line; False if there is none."""
-        state = queries.session_state(self._log.db, self.session_id)
-        if state.turn is None and not state.queue:
+        if not self._has_work():
             return False
-        fresh = self._lease is not None
-        if self._lease is None and not await self._take_lease():
+        taken_over = self._lease is None
+        if taken_over and not await self._take_lease():
             return True
-        if state.turn is None:
-            await self._start(state, state.queue[0])
-        elif not fresh:
+        state = queries.session_state(self._log.db, self.session_id)  # again: it may have changed while we waited
+        if state.turn is not None and taken_over:
             await self._resume(state.turn)
+        elif state.turn is None and state.queue:
+            await self._start(state, state.queue[0])
         await self._run_open_turn()
         return True
+
+    def _has_work(self) -> bool:
+        state = queries.session_state(self._log.db, self.session_id)
+        return state.turn is not None or bool(state.queue)
 
     async def _take_lease(self) -> bool:
         try:

@@ -1,0 +1,174 @@
+"""kill -9 a real daemon at random moments of a busy turn, again and again: nothing acknowledged is lost.
+
+The provider is a scripted one on loopback, in a process of its own. AGI_KILLS sets how often (default 50), AGI_SEED
+the moments.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from agi.net.http import HttpClient, NetError
+from agi.net.sse import sse_events
+
+pytestmark = pytest.mark.slow
+KILLS = int(os.environ.get("AGI_KILLS", "50"))
+SEED = int(os.environ.get("AGI_SEED", "1"))
+
+
+class Victim:
+    """A daemon that is started and killed, and a ledger of everything it ever acknowledged."""
+
+    def __init__(self, root: Path, base_url: str) -> None:
+        self.project = root / "project"
+        self.project.mkdir()
+        config = root / "config" / "agi"
+        config.mkdir(parents=True)
+        settings = {
+            "defaultModel": "script",
+            "approval": {"requireForKinds": []},
+            "verify": {"autoVerify": False},
+        }
+        (config / "config.json").write_text(json.dumps(settings))
+        (config / "config.json").chmod(0o600)
+        self.env = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(root),
+            "XDG_CONFIG_HOME": str(root / "config"),
+            "OPENAI_BASE_URL": base_url,
+            "PYTHONPATH": os.pathsep.join(sys.path),
+        }
+        self.ledger: dict[int, bytes] = {}
+        """Every durable event a client was shown, by number."""
+        self.accepted: list[str] = []
+        """Turns the daemon said it had taken."""
+        self.session = ""
+
+    async def start(self) -> None:
+        self.process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "agi.cli.main", "serve", "--port", "0", "--project", str(self.project)),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            env=self.env,
+        )
+        assert self.process.stdout is not None
+        self.url = (await asyncio.wait_for(self.process.stdout.readline(), 20)).decode().split()[-1].rstrip("/")
+        self.client = HttpClient()
+        self.headers = {
+            "authorization": "Bearer " + json.loads((self.project / ".agi" / "daemon.json").read_text())["token"],
+            "content-type": "application/json",
+        }
+
+    async def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        await self.process.wait()
+        await self.client.close()
+
+    async def call(self, method: str, path: str, body: object = None) -> dict:
+        payload = json.dumps(body).encode() if body is not None else b""
+        async with await self.client.request(method, self.url + path, headers=self.headers, body=payload) as response:
+            read = json.loads(await response.read())
+            assert response.status < 300, read
+            return read
+
+    async def watch(self) -> None:
+        """Keep the ledger: follow the session from the last number seen."""
+        path = f"{self.url}/v1/sessions/{self.session}/events?after={max(self.ledger, default=0)}"
+        async with await self.client.request("GET", path, headers=self.headers) as response:
+            async for event in sse_events(response.chunks()):
+                if event.id and ":" not in event.id:
+                    self.ledger[int(event.id)] = event.data
+
+    async def work(self) -> None:
+        """Send messages, one after the other, for ever."""
+        while True:
+            text = {"parts": [{"type": "text", "text": "go"}]}
+            answer = await self.call("POST", f"/v1/sessions/{self.session}/messages", text)
+            self.accepted.append(answer["turn_id"])
+            await self.settled(answer["turn_id"])
+
+    async def settled(self, turn_id: str) -> None:
+        while True:
+            session = await self.call("GET", f"/v1/sessions/{self.session}")
+            if session["activity"] == "idle":
+                return
+            await asyncio.sleep(0.005)
+
+
+async def _alive_for(victim: Victim, seconds: float) -> None:
+    """Work and watch until the moment comes; then kill."""
+    tasks = [asyncio.create_task(victim.watch()), asyncio.create_task(victim.work())]
+    done, _ = await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
+    for task in done:
+        task.result()
+    await victim.kill()
+    for task in tasks:
+        task.cancel()
+    for outcome in await asyncio.gather(*tasks, return_exceptions=True):
+        assert isinstance(outcome, asyncio.CancelledError | NetError), outcome
+
+
+def check(log: list[dict], victim: Victim) -> None:
+    """What must hold of the log, whenever it is looked at."""
+    assert [event["seq"] for event in log] == list(range(1, len(log) + 1))
+    for seq, shown in victim.ledger.items():
+        assert json.loads(shown)["type"] == log[seq - 1]["type"], f"event {seq} was shown and is gone"
+    known = {event["turn_id"] for event in log if event["type"] == "message_added"}
+    assert set(victim.accepted) <= known
+    started = [event["data"]["tool_call"]["id"] for event in log if event["type"] == "tool_call_started"]
+    completed = [event["data"]["tool_call_id"] for event in log if event["type"] == "tool_call_completed"]
+    assert len(completed) == len(set(completed))
+    assert set(completed) >= set(started[:-1])
+
+
+@pytest.mark.timeout(900)
+async def test_kill_9_at_random_moments_loses_nothing_and_runs_nothing_twice(tmp_path):
+    """No acknowledged event or message is lost, numbers are dense, every call ends once, the next message works."""
+    provider = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "agi.testing.provider", "--script", "loop:4", "--chunks", "3"),
+        stdout=asyncio.subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert provider.stdout is not None
+    victim = Victim(tmp_path, (await provider.stdout.readline()).decode().split()[-1])
+    moments = random.Random(SEED)
+    try:
+        await victim.start()
+        victim.session = (await victim.call("POST", "/v1/sessions", {}))["id"]
+        for _ in range(KILLS):
+            await _alive_for(victim, moments.uniform(0.0, 0.25))
+            await victim.start()
+        await victim.settled("")
+        answer = await victim.call("POST", f"/v1/sessions/{victim.session}/messages", {"content": "still there?"})
+        assert answer["turn_status"] == "completed"
+        await victim.kill()
+    finally:
+        provider.kill()
+        await provider.wait()
+    mirror = victim.project / ".agi" / "sessions" / victim.session / "events.ndjson"
+    log = [json.loads(line) for line in mirror.read_bytes().splitlines() if line.startswith(b"{")]
+    check(_stored(victim), victim)
+    assert log
+    assert len(victim.accepted) > 0
+
+
+def _stored(victim: Victim) -> list[dict]:
+    """The log as the database has it."""
+    import sqlite3
+
+    db = sqlite3.connect(victim.project / ".agi" / "agi.sqlite")
+    try:
+        rows = db.execute(
+            "SELECT seq, turn_id, type, data FROM events WHERE session_id=? ORDER BY seq", (victim.session,)
+        ).fetchall()
+    finally:
+        db.close()
+    return [{"seq": seq, "turn_id": turn, "type": kind, "data": json.loads(data)} for seq, turn, kind, data in rows]
