@@ -1,0 +1,90 @@
+"""The running turn's hand on the log: text at once, and a log that does not drown in it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+from agi.eventlog.base import Cursor, LiveDelta
+from agi.models.scripted import Say, Think, Wait
+from agi.protocol.events import ModelOutputDelta
+
+
+async def test_a_long_answer_costs_the_log_at_most_twice_its_text_and_a_little(place):
+    """Four hundred thousand characters in small chunks: pieces grow, so their number stays small."""
+    text = "word " * 80_000
+    place.model.says(text, 5)
+
+    await place.ask("tell me everything")
+
+    size = sum(len(event.raw) for event in place.events())
+    assert size < 2 * len(text) + 16_000
+    assert len(place.events("model_output_delta")) < 30
+
+
+async def test_the_pieces_in_the_log_add_up_to_the_text(place):
+    """Offsets are dense and the joined deltas are the message, part by part."""
+    place.model.plays(Think("because " * 400, 7), Say("so it is " * 1000, 11))
+
+    await place.ask("why?")
+
+    parts: dict[str, str] = {}
+    for event in place.events("model_output_delta"):
+        data = json.loads(event.raw)
+        assert data["offset"] == len(parts.get(data["part_id"], ""))
+        parts[data["part_id"]] = parts.get(data["part_id"], "") + data["delta"]
+    assert list(parts.values()) == ["because " * 400, "so it is " * 1000]
+
+
+async def test_a_live_follower_hears_text_before_it_is_in_the_log(place):
+    """The first chunk reaches a follower while the log has nothing of it."""
+    gate = asyncio.Event()
+    place.model.plays(Say("first words"), Wait(gate), Say(" and the rest"))
+    heard: list[LiveDelta] = []
+
+    async def follow() -> None:
+        async for batch in place.harness.follow(place.session_id, Cursor()):
+            heard.extend(one.item for one in batch.deliveries if isinstance(one.item, LiveDelta))
+
+    task = asyncio.create_task(follow())
+    posted = await place.say("speak")
+    await place.until(lambda: bool(heard))
+
+    assert heard[0].data.delta == "first words"
+    assert not place.events("model_output_delta")
+    gate.set()
+    await place.ended(posted)
+    task.cancel()
+
+
+async def test_a_pause_puts_what_was_said_into_the_log(place):
+    """Text does not stay in memory only because the model is thinking: it is logged a moment later."""
+    place.model.plays(Say("said before the pause"), Wait(asyncio.Event()))
+    await place.say("speak")
+
+    event = await place.heard("model_output_delta")
+
+    assert isinstance(event.data, ModelOutputDelta)
+    assert event.data.delta == "said before the pause"
+
+
+async def test_a_follower_who_comes_late_gets_the_open_text_once(place):
+    """Whatever is logged and whatever is not yet: together they are the text so far."""
+    gate = asyncio.Event()
+    place.model.plays(Say("x" * 5000, 100), Say("tail", 1), Wait(gate))
+    await place.say("speak")
+    await place.until(lambda: place.session_id in place.harness.log.hub.open)
+    await asyncio.sleep(0)
+
+    text = ""
+    async for batch in place.harness.follow(place.session_id, Cursor()):
+        for one in batch.deliveries:
+            if isinstance(one.item.data, ModelOutputDelta):
+                assert one.item.data.offset == len(text)
+                text += one.item.data.delta
+        if batch.caught_up and text.endswith("tail"):
+            break
+        if text.endswith("tail"):
+            break
+
+    assert text == "x" * 5000 + "tail"
