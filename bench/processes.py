@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-AGI = (sys.executable, "-m", "agi.cli.main")
+AGI = (str(Path(sys.executable).parent / "agi"),)
 TICK = os.sysconf("SC_CLK_TCK")
 
 

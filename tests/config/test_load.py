@@ -190,6 +190,16 @@ def test_an_unknown_key_is_a_warning(places, file):
     assert warnings == tuple(f"{path}: `{key}` is not a known setting and is ignored." for key in keys)
 
 
+def test_many_unknown_keys_are_counted_not_listed(places):
+    """A hostile file cannot flood a log, or steer a terminal."""
+    places.project_says({f"\x1b[2Jkey{number}": 1 for number in range(1000)})
+    warnings = places.load().warnings
+
+    assert len(warnings) == 21
+    assert "980 more settings" in warnings[-1]
+    assert all(warning.isprintable() for warning in warnings)
+
+
 def test_a_key_in_a_trusted_projects_file_is_used_with_a_warning(places):
     """Somebody put it there, so it works; but it may be committed, so it is said."""
     places.project_says({"providers": {"openai": {"apiKey": "sk-project"}}})

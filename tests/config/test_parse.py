@@ -30,6 +30,8 @@ WRONG = {
     '{"defaultModel": ""}': "defaultModel",
     '{"providers": []}': "providers",
     '{"providers": {"openai": true}}': "providers.openai",
+    '{"providers": {"\\u001b[2J": {}}}': "providers",
+    '{"agents": {"": {}}}': "agents",
     '{"providers": {"openai": {"enabled": "yes"}}}': "providers.openai.enabled",
     '{"providers": {"openai": {"baseUrl": "ftp://x"}}}': "providers.openai.baseUrl",
     '{"providers": {"openai": {"apiKey": 5}}}': "providers.openai.apiKey",

@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from agi.server.guard import FACTS, AccessLine
+from agi.server.access import AccessLine
+from agi.server.guard import FACTS
 from agi.server.limits import Limits, make_server
 
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -317,6 +318,16 @@ async def test_in_a_full_house_the_silent_make_room_oldest_first() -> None:
         assert (await second[0].readuntil(b"ok")).startswith(b"HTTP/1.1 200 ")
         for opened in (first[1], second[1], writer):
             opened.close()
+
+
+async def test_a_flood_of_requests_on_one_connection_is_cut(house: House) -> None:
+    """A few may queue behind the one being answered; thousands in one packet would each take memory."""
+    assert (await house.say(GET * 16 + GET.replace(b"Host", b"Connection: close\r\nHost"))).count(b"200 OK") == 17
+    house.scopes.clear()
+    with contextlib.suppress(ConnectionError):
+        await house.say(b"GET /wait HTTP/1.1\r\nHost: x\r\n\r\n" + GET * 5000)
+    assert len(house.scopes) == 1
+    assert [line.how for line in house.lines] == ["refused:too_many_requests"]
 
 
 async def test_garbage_behind_a_request_that_is_being_answered_is_not_answered_into_it(house: House) -> None:

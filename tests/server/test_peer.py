@@ -18,7 +18,8 @@ from pathlib import Path
 import pytest
 
 from agi.server import peer
-from agi.server.peer import CHILD_MARKER, Address, PeerCheck, Row, ask_kernel, child_environment, read_tables
+from agi.server.peer import Address, PeerCheck, Row, ask_kernel, read_tables
+from agi.workspace.processes import CHILD_MARKER, child_environment
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the kernel's tables are read on Linux only")
 
@@ -157,7 +158,7 @@ def test_a_double_fork_is_known_by_its_marker() -> None:
     with connection() as (ours, client):
         check, ends = PeerCheck(), addresses(ours)
         script = "setsid sleep 60 >/dev/null 2>&1 & echo $!"
-        marked = {**os.environ, **child_environment(os.getpid())}
+        marked = {**os.environ, CHILD_MARKER: str(os.getpid())}
         started = subprocess.run(
             ["sh", "-c", script], env=marked, pass_fds=[client.fileno()], capture_output=True, check=True
         )
@@ -169,6 +170,21 @@ def test_a_double_fork_is_known_by_its_marker() -> None:
             os.kill(orphan, signal.SIGKILL)
         wait_until(lambda: not holds(orphan, client))
         assert check.same_user(*ends)
+
+
+def test_a_process_without_any_environment_is_not_taken_at_its_word() -> None:
+    """An empty environment is also what a marked command shows in the middle of an exec, so it proves nothing."""
+    with connection() as (ours, client):
+        ends = addresses(ours)
+        script = "setsid env -i sleep 60 >/dev/null 2>&1 & echo $!"
+        fds = [client.fileno()]
+        started = subprocess.run(["sh", "-c", script], pass_fds=fds, capture_output=True, check=True)
+        orphan = int(started.stdout)
+        try:
+            wait_until(lambda: holds(orphan, client) and Path(f"/proc/{orphan}/comm").read_text() == "sleep\n")
+            assert not PeerCheck().same_user(*ends)
+        finally:
+            os.kill(orphan, signal.SIGKILL)
 
 
 def test_commands_that_hold_other_sockets_are_in_nobodys_way() -> None:
@@ -195,8 +211,8 @@ def test_an_ended_command_is_in_nobodys_way_for_a_plain_user_either() -> None:
 
 
 def test_the_marker_is_one_variable_with_the_daemons_pid() -> None:
-    """The launcher and the check agree on it here."""
-    assert child_environment(42) == {CHILD_MARKER: "42"}
+    """The launcher puts it into the environment of every command."""
+    assert child_environment({}, 42)[CHILD_MARKER] == "42"
 
 
 def holds(pid: int, sock: socket.socket) -> bool:
@@ -257,10 +273,11 @@ DAEMON = """
 import asyncio, os, socket, sys
 from agi.server.guard import Guard, GuardSettings
 from agi.server.limits import make_server
-from agi.server.peer import PeerCheck, child_environment
+from agi.server.peer import PeerCheck
+from agi.workspace.processes import CHILD_MARKER
 
 async def run(script, *arguments):
-    env = {**os.environ, **child_environment(os.getpid())}
+    env = {**os.environ, CHILD_MARKER: str(os.getpid())}
     process = await asyncio.create_subprocess_exec(sys.executable, "-S", "-c", script, *arguments, env=env)
     await process.wait()
 
@@ -338,7 +355,8 @@ def test_a_command_of_the_daemon_needs_the_token(script: str, tmp_path: Path) ->
         assert status_of(port) == 200
 
 
-def test_another_user_needs_the_token() -> None:
+@pytest.mark.parametrize("uid", [65534, 12345])
+def test_another_user_needs_the_token(uid: int) -> None:
     """The kernel says who asks, whatever the client says of itself."""
     setpriv, bash = shutil.which("setpriv"), shutil.which("bash")
     if os.getuid() != 0 or setpriv is None or bash is None:
@@ -346,7 +364,7 @@ def test_another_user_needs_the_token() -> None:
     with daemon() as port:
         request = f"GET / HTTP/1.1\\r\\nHost: localhost:{port}\\r\\n%s\\r\\n"
         script = f"exec 3<>/dev/tcp/127.0.0.1/{port}; printf '{request}' \"$0\" >&3; head -c 12 <&3"
-        become = [setpriv, "--reuid=65534", "--regid=65534", "--clear-groups", bash, "-c", script]
+        become = [setpriv, f"--reuid={uid}", f"--regid={uid}", "--clear-groups", bash, "-c", script]
         for header, status in (("", b"HTTP/1.1 401"), ("Authorization: Bearer " + "x" * 32 + "\r\n", b"HTTP/1.1 200")):
             assert subprocess.run([*become, header], capture_output=True, check=True).stdout == status
 

@@ -57,7 +57,9 @@ def test_a_failing_stage_leaves_no_temporary_file(tmp_path):
     (tmp_path / "gone").rmdir()
     try:
         with pytest.raises(FileNotFoundError):
-            commit_all([Replacement(target(here, "a"), Change("a", b"")), Replacement(target(gone, "b"), Change("b", b""))])
+            commit_all(
+                [Replacement(target(here, "a"), Change("a", b"")), Replacement(target(gone, "b"), Change("b", b""))]
+            )
     finally:
         os.close(gone)
         os.close(here)

@@ -47,13 +47,7 @@ def load_config(
     """Make one value of everything that was said; raises ConfigError naming the file and key that are wrong."""
     user, user_warnings = _user_settings(home_config)
     base = overlay(_environment(env), user)
-    theirs, project_warnings = _project_settings(project)
-    if not trusted:
-        theirs, dropped = narrow(theirs, _build(base))
-        project_warnings += tuple(f"{_project_file(project)}: `{key}` {_UNTRUSTED}" for key in dropped)
-    project_warnings += tuple(
-        f"{_project_file(project)}: `providers.{name}.apiKey` {_EXPOSED}" for name in _keys(theirs)
-    )
+    theirs, project_warnings = _project_settings(project, base, trusted)
     settings = overlay(base, theirs)
     commands, rules_warnings = _rules_commands(project, settings, trusted)
     config = _with_flags(_build(overlay(commands, settings)), flags)
@@ -71,19 +65,18 @@ def _user_settings(home_config: Path) -> tuple[Settings, Warnings]:
     return settings, warnings
 
 
-def _project_file(project: Path) -> str:
-    return str(project / PROJECT_DIR / CONFIG_NAME)
-
-
-def _project_settings(project: Path) -> tuple[Settings, Warnings]:
-    file = _project_file(project)
+def _project_settings(project: Path, base: Settings, trusted: bool) -> tuple[Settings, Warnings]:
+    file = str(project / PROJECT_DIR / CONFIG_NAME)
     content = read_inside(project, f"{PROJECT_DIR}/{CONFIG_NAME}", limit=CONFIG_LIMIT)
     if content is None:
         return Settings(), ()
     settings, warnings = parse_settings(content, file)
     if settings.trusted_workspaces is not UNSET:
         warnings += (f"{file}: `trustedWorkspaces` is ignored: a workspace cannot trust itself.",)
-    return settings, warnings
+    if not trusted:
+        settings, dropped = narrow(settings, _build(base))
+        warnings += tuple(f"{file}: `{key}` {_UNTRUSTED}" for key in dropped)
+    return settings, warnings + tuple(f"{file}: `providers.{name}.apiKey` {_EXPOSED}" for name in _keys(settings))
 
 
 def _keys(settings: Settings) -> list[str]:

@@ -16,6 +16,8 @@ from agi.errors import ConfigError
 
 S = TypeVar("S", bound=Struct)
 BOM = b"\xef\xbb\xbf"
+_LONGEST_NAME = 100
+_MOST_SHOWN = 20
 _HINT = "Correct it there, or remove it."
 
 
@@ -25,9 +27,7 @@ def parse_settings(content: bytes, file: str) -> tuple[Settings, tuple[str, ...]
     named = {key: _named(document[key], shape, key, file) for key, shape in NAMED.items() if key in document}
     settings = convert({**document, **{key: {} for key in named}}, Settings, "", file)
     budget = settings.budget if isinstance(settings.budget, UnsetType) else _folded(settings.budget)
-    warnings = tuple(
-        f"{file}: `{key}` is not a known setting and is ignored." for key in _unknown(document, Settings, "")
-    )
+    warnings = _unknown_warnings(_unknown(document, Settings, ""), file)
     return msgspec.structs.replace(settings, budget=budget, **named), warnings
 
 
@@ -82,7 +82,19 @@ def _named(value: object, shape: type[S], at: str, file: str) -> dict[str, S]:
     """Fit an object of objects entry by entry, so that an error can tell the name."""
     if not isinstance(value, dict):
         raise ConfigError(f"{file}: `{at}`: expected an object with a name for each key.", hint=_HINT)
+    for name in value:
+        if not name.isprintable() or not 0 < len(name) <= _LONGEST_NAME:
+            raise ConfigError(f"{file}: `{at}`: {name[:_LONGEST_NAME]!r} is not a usable name.", hint=_HINT)
     return {name: convert(entry, shape, f"{at}.{name}", file) for name, entry in value.items()}
+
+
+def _unknown_warnings(keys: list[str], file: str) -> tuple[str, ...]:
+    """Name the first of them, made printable: a hostile file may have any number, of any letters."""
+    shown = [key[:_LONGEST_NAME] if key.isprintable() else ascii(key[:_LONGEST_NAME]) for key in keys[:_MOST_SHOWN]]
+    warnings = [f"{file}: `{key}` is not a known setting and is ignored." for key in shown]
+    if len(keys) > _MOST_SHOWN:
+        warnings.append(f"{file}: {len(keys) - _MOST_SHOWN} more settings are not known and are ignored.")
+    return tuple(warnings)
 
 
 def _unknown(document: dict[str, object], shape: type[Struct], at: str) -> list[str]:

@@ -25,7 +25,7 @@ from agi.eventlog.rows import insert, read_page
 from agi.eventlog.schema import STEPS, connect, prepare
 from agi.eventlog.watch import Watch
 from agi.eventlog.writer import Job, Writer
-from agi.protocol.events import Event, ModelOutputDelta, encode_data
+from agi.protocol.events import Event, ModelOutputDelta, SessionCreated, encode_data
 from agi.protocol.times import Clock, to_rfc3339
 from agi.redaction import Redactor
 
@@ -107,7 +107,7 @@ class EventLog:
 
         def work(db: sqlite3.Connection) -> None:
             if not db.execute("DELETE FROM events WHERE session_id=?", (session_id,)).rowcount:
-                raise NotFound(f"There is no session {session_id}.", code="session_not_found")
+                raise _no_session(session_id)
             self.projection.forget(db, session_id)
             db.execute("DELETE FROM leases WHERE session_id=?", (session_id,))
             db.execute("UPDATE meta SET value=value+1 WHERE key='deletions'")
@@ -132,7 +132,7 @@ class EventLog:
         """Return once the mirror has caught up with what was appended so far."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[None] = loop.create_future()
-        self.mirror.call_when_written(partial(loop.call_soon_threadsafe, _finish, done))
+        self.mirror.call_when_written(partial(_finish_soon, loop, done))
         await done
 
     async def close(self) -> None:
@@ -176,6 +176,8 @@ class _Append(Job[list[Event]]):
         if self._check is not None:
             self._check(db)
         seq = db.execute("SELECT max(seq) FROM events WHERE session_id=?", (self._session_id,)).fetchone()[0] or 0
+        if not seq and self._encoded[0][1] != SessionCreated.TYPE:
+            raise _no_session(self._session_id)  # deleted meanwhile: a late word must not bring back half of it
         events = [
             Event(seq + n, self._ts, self._session_id, turn_id, kind, raw)
             for n, (turn_id, kind, raw) in enumerate(self._encoded, 1)
@@ -196,11 +198,20 @@ class _Append(Job[list[Event]]):
         self._log.watch.hear(self.result, self._last_id)
 
 
+def _no_session(session_id: str) -> NotFound:
+    return NotFound(
+        f"There is no session {session_id[:80]!r}.",
+        code="session_not_found",
+        hint="List the sessions with GET /v1/sessions or `agi sessions`.",
+    )
+
+
 def _one_line(raw: bytes) -> bytes:
     """The same JSON as one line of a mirror: a model may have written its arguments over several."""
     return raw.replace(b"\n", b" ").replace(b"\r", b" ") if b"\n" in raw or b"\r" in raw else raw
 
 
-def _finish(done: asyncio.Future[None]) -> None:
-    if not done.done():
-        done.set_result(None)
+def _finish_soon(loop: asyncio.AbstractEventLoop, done: asyncio.Future[None]) -> None:
+    """On the mirror's thread: let somebody go on, if they still wait."""
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(lambda: done.done() or done.set_result(None))

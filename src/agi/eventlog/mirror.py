@@ -51,6 +51,8 @@ class Mirror:
         self._folder = folder
         self._database = database
         self._files: OrderedDict[str, int] = OrderedDict()
+        self._written: dict[str, int] = {}
+        """The last event we wrote to each open file."""
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="agi-mirror", daemon=True)
         self._thread.start()
@@ -93,6 +95,7 @@ class Mirror:
         try:
             fd = self._file(session_id, events[0].seq)
             _write_all(fd, b"".join(b"%b\n" % event.envelope() for event in events))
+            self._written[session_id] = events[-1].seq
             if snapshot is not None:
                 replace_file(session_folder(self._folder, session_id) / "session.json", snapshot)
             if any(event.type in ENDINGS for event in events):
@@ -109,14 +112,15 @@ class Mirror:
             for made in (self._folder, folder):
                 made.mkdir(parents=True, exist_ok=True, mode=0o700)
             fd = self._files[session_id] = open_mirror(folder / "events.ndjson")
-            self._make_up(fd, session_id, first)
             if len(self._files) > OPEN_FILES:
-                os.close(self._files.popitem(last=False)[1])
+                self._close(next(iter(self._files)))
+        if self._written.get(session_id) != first - 1:
+            self._make_up(fd, session_id, first)
         self._files.move_to_end(session_id)
         return fd
 
     def _make_up(self, fd: int, session_id: str, first: int) -> None:
-        """Write what the mirror lacks before `first`."""
+        """Write what the mirror lacks before `first`: another process may not have come to it."""
         last = last_seq(fd)
         if last >= first - 1:
             return
@@ -130,6 +134,7 @@ class Mirror:
 
     def _close(self, session_id: str) -> None:
         fd = self._files.pop(session_id, None)
+        self._written.pop(session_id, None)
         if fd is not None:
             os.close(fd)
 

@@ -126,7 +126,11 @@ def _sessions(folder: Path, database: Path, report: Repair) -> Iterator[tuple[st
     salvaged = read_database(database)
     for path in mirrors(folder):
         session_id = path.parent.name
-        events, damaged = read_mirror(path)
+        try:
+            events, damaged = read_mirror(path)
+        except OSError:
+            report.set_aside.append(str(path))  # stays where it is: it cannot be read, but others can
+            continue
         if damaged:
             report.set_aside.append(str(set_aside_lines(path, damaged)))
         yield session_id, events | salvaged.pop(session_id, {})

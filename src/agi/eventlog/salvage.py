@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -32,7 +33,8 @@ Events = dict[int, Event]
 def mirrors(folder: Path) -> Iterator[Path]:
     """Every session's mirror; links are not followed, a data folder may come with somebody else's repository."""
     for path in sorted((folder / "sessions").glob(f"{SESSION}_*/events.ndjson")):
-        if is_id(path.parent.name, SESSION) and not path.is_symlink() and not path.parent.is_symlink():
+        is_link = path.is_symlink() or path.parent.is_symlink()
+        if is_id(path.parent.name, SESSION) and not is_link and path.is_file():
             yield path
 
 
@@ -85,9 +87,9 @@ def read_file(path: Path) -> bytes:
 
 
 def set_aside_lines(mirror: Path, lines: Sequence[bytes]) -> Path:
-    """Keep lines that stand in a mirror but cannot be used."""
-    aside = mirror.with_name(mirror.name + ".damaged")
-    fd = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+    """Keep lines that stand in a mirror but cannot be used, in a file of their own."""
+    aside = mirror.with_name(f"{mirror.name}.damaged-{time.time_ns()}")
+    fd = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(fd, "wb") as file:
         file.writelines(b"%b\n" % line for line in lines)
     return aside

@@ -137,12 +137,14 @@ class _Reader:
         self._depth -= 1
 
     def _read_quote(self, character: str, draft: _Draft) -> None:
-        draft.add("", quoted=True)
-        if character == "'":
-            draft.add(self._until("'"))
-        elif character == "\\":
-            draft.add(self._take().replace("\n", ""))
+        if character == "\\":
+            escaped = self._take()
+            if escaped != "\n":
+                draft.add(escaped, quoted=True)
+        elif character == "'":
+            draft.add(self._until("'"), quoted=True)
         else:
+            draft.add("", quoted=True)
             while (inner := self._take()) != '"':
                 if inner == "\\":
                     draft.add(self._take().replace("\n", ""))
@@ -180,8 +182,16 @@ class _Reader:
             return
         draft.operator = next(operator for operator in _OPERATORS if self._sees(operator))
         self._at += len(draft.operator)
-        if draft.operator in (">&", "<&") and self._text[self._at : self._at + 1] in tuple("0123456789-"):
-            self._at, draft.operator = self._at + 1, ""
+        if draft.operator in (">&", "<&"):
+            self._skip_duplicate(draft)
+
+    def _skip_duplicate(self, draft: _Draft) -> None:
+        """Pass over the descriptor of `2>&1`; anything that only begins like one is a file."""
+        end = self._at
+        while self._text[end : end + 1] in tuple("0123456789-"):
+            end += 1
+        if end > self._at and self._text[end : end + 1] in ("", *" \t\n;|&()<>"):
+            self._at, draft.operator = end, ""
 
     def _read_documents(self) -> None:
         for name, operator, quoted in self._awaited:

@@ -7,6 +7,7 @@ program whose name is known only when it runs, unseen code given to a shell. May
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from types import MappingProxyType
 
 from agi.policy.commands import UNKNOWN, SimpleCommand, Unreadable, has_option, read_line
@@ -29,6 +30,8 @@ WRAPPERS = _words(
     "parallel script flock ssh su trap eval entr"
 )
 """Programs that start another one, named somewhere among their arguments."""
+POSITIONAL = _words("chroot flock nsenter unshare bwrap firejail systemd-run")
+"""Those of them that take something else before it."""
 CODE_TAKERS = _words("eval trap ssh su watch parallel script flock entr")
 """Those of them that give an argument to a shell."""
 SHELLS = _words("sh bash dash zsh ksh ash fish rbash csh tcsh pwsh powershell")
@@ -121,12 +124,26 @@ def _is_hidden(word: str) -> bool:
 
 
 def _starts_destroyer(words: list[str], documents: list[str]) -> bool:
+    """Look at a program; of one that starts another, at everything that could be the other."""
     if _name(words[0]) not in WRAPPERS:
         return _is_destroyer(words, documents)
-    inner = [word for word in words[1:] if word[:1] != "-" and not word[:1].isdigit() and not _is_assignment(word)]
-    hidden = bool(inner) and UNKNOWN in inner[0]
-    later = (words[index:] for index in range(len(words)))
-    return hidden or len(words) > _MOST_WORDS or any(_is_destroyer(rest, documents) for rest in later)
+    if len(words) > _MOST_WORDS:
+        return True
+    later = [words[index:] for index in range(len(words))]
+    return any(_wraps_hidden(rest) or _is_destroyer(rest, documents) for rest in later)
+
+
+def _wraps_hidden(words: list[str]) -> bool:
+    """Tell whether the program that another one starts is hidden; a word after an option may be its value, or it."""
+    name, before = _name(words[0]), words[0]
+    for word in words[1:] if name in WRAPPERS else ():
+        if _is_hidden(word) and not _is_assignment(word):
+            return True
+        ambiguous = word[:1] in ("-", "") or word[0].isdigit() or before[:1] == "-" or word in ("run", "exec")
+        if not ambiguous and not _is_assignment(word) and name not in POSITIONAL:
+            return False
+        before = word
+    return False
 
 
 def _is_destroyer(words: list[str], documents: list[str]) -> bool:
@@ -170,8 +187,10 @@ def _leads_out(path: str) -> bool:
     """Tell whether a path may lie outside the workspace, or is one of ours and git's that decide what runs."""
     if path.startswith(_DEVICES):
         return False
+    # bash expands the file of `>&` twice, so that even quoted signs can start a command.
+    unsure = any(sign in path for sign in (UNKNOWN, "$", "`"))
     absolute = path.startswith("/") and not path.startswith(_SCRATCH)
-    return absolute or path.startswith("~") or UNKNOWN in path or not _PROTECTED.isdisjoint(path.split("/"))
+    return unsure or absolute or path.startswith("~") or not _PROTECTED.isdisjoint(path.split("/"))
 
 
 def _writes_out(arguments: list[str]) -> bool:
@@ -182,16 +201,25 @@ def _recursive(arguments: list[str]) -> bool:
     return has_option(arguments, "R", "--recursive")
 
 
+def _finds_for_hidden(arguments: list[str]) -> bool:
+    starts = ("-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec")
+    return any(option in starts and _is_hidden(program) for option, program in pairwise(arguments))
+
+
 _RULES: Mapping[str, Callable[[list[str]], bool]] = MappingProxyType(
     {
         "chgrp": _recursive,
         "chmod": _recursive,
         "chown": _recursive,
         "cp": _writes_out,
+        "env": lambda arguments: has_option(arguments, "S", "--split-string"),
+        "fd": _finds_for_hidden,
+        "find": _finds_for_hidden,
         "git": git_destroys,
         "install": _writes_out,
         "ln": _writes_out,
-        "mv": _writes_out,
+        "mv": lambda arguments: _writes_out(arguments) or "/dev/null" in arguments,
+        "npx": lambda arguments: has_option(arguments, "c", "--call"),
         "rsync": lambda arguments: has_option(arguments, "", "--delete", "--remove-source-files"),
         "setfacl": _recursive,
         "tar": lambda arguments: has_option(

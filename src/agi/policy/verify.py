@@ -28,9 +28,10 @@ def may_try_again(policy: VerifyPolicy, *, attempts: int) -> bool:
 
 
 def _has_target(makefile: str, target: str) -> bool:
-    """Look for a rule; a recipe line (a tab) or an assignment (`test := 1`, `test = a:b`) is none."""
+    """Look for a rule; a recipe line, a comment and an assignment (`test := 1`, `test = a:b`) are none."""
     for line in makefile.splitlines():
         names, colon, rest = line.partition(":")
-        if colon and target in names.split() and "=" not in names and not line.startswith("\t"):
-            return not rest.startswith("=") and not rest.startswith(":=")
+        is_rule = colon and "=" not in names and not rest.startswith(("=", ":="))
+        if is_rule and not line.startswith(("\t", "#")) and target in names.split():
+            return True
     return False

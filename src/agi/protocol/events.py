@@ -301,7 +301,7 @@ _decoders: dict[str, msgspec.json.Decoder[EventData]] = {}
 class Event:
     """One line of the log: its number, time, session, turn and type, and its data as bytes and as a value."""
 
-    __slots__ = ("_data", "raw", "seq", "session_id", "ts", "turn_id", "type")
+    __slots__ = ("_data", "frames", "raw", "seq", "session_id", "ts", "turn_id", "type")
 
     def __init__(self, seq: int, ts: str, session_id: str, turn_id: str | None, type: str, raw: bytes) -> None:
         self.seq = seq
@@ -311,6 +311,8 @@ class Event:
         self.type = type
         self.raw = raw
         self._data: EventData | None = None
+        self.frames: dict[str, bytes] | None = None
+        """The event as each surface sends it, once it has; for all readers alike."""
 
     @classmethod
     def of(cls, seq: int, ts: str, session_id: str, turn_id: str | None, data: EventData) -> Event:

@@ -22,25 +22,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketDisconnect
 
 from agi.errors import ConfigError
+from agi.server import refusals
+from agi.server.access import AccessLine, printable
+from agi.server.refusals import NO_STORE, SECURITY_HEADERS, Header, Refusal
 
 FACTS = "agi"
 """Name of the scope extension with the connection's facts: `absolute`, `peer_same_user`, `abort`."""
 
 HEALTH_PATH = "/healthz"
 
-Header = tuple[bytes, bytes]
-
-SECURITY_HEADERS: tuple[Header, ...] = (
-    (b"content-security-policy", b"default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"),
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"x-frame-options", b"DENY"),
-)
-"""Sent with every answer, whatever the application says."""
-
-_NO_STORE: Header = (b"cache-control", b"no-store")
 _REPLACED = frozenset(name for name, _ in SECURITY_HEADERS) | {b"server"}
 _DECISIVE = frozenset(
     b"host origin sec-fetch-site sec-fetch-mode authorization "
@@ -51,7 +41,6 @@ _FORM_DATA = re.compile(rb"multipart/form-data\s*;.*", re.IGNORECASE)
 _TOKEN_IN_QUERY = re.compile(rb"(^|[&;])(access_)?token=", re.IGNORECASE)
 _MALFORMED_HOST = re.compile(rb"[@,/\s]")
 _SHORTEST_TOKEN = 16
-_LONGEST_LOGGED_PATH = 500
 
 
 class GuardSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,7 +50,7 @@ class GuardSettings(msgspec.Struct, frozen=True, kw_only=True):
     port: int
     """The port clients reach the daemon at; a Host with another one is not ours."""
     hosts: tuple[str, ...] = ()
-    """Further names the daemon goes by, without port, when it is exposed."""
+    """Further names the daemon goes by when it is exposed, as a Host header spells them, without the port."""
     auth: Literal["auto", "token"] = "auto"
     """`auto` lets this user's own programs in without the token, when the kernel proves who they are."""
     exposed: bool = False
@@ -69,80 +58,11 @@ class GuardSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_body: int = 32 * 1024 * 1024
 
 
-class AccessLine(msgspec.Struct, frozen=True):
-    """One request as the access log tells it: no query, no headers, no control characters."""
-
-    method: str
-    path: str
-    status: int
-    duration_ms: float
-    bytes_sent: int
-    how: str
-    """By which right it came in: `token`, `peer`, `none`, or `refused:<code>`."""
-
-
-def format_line(line: AccessLine) -> str:
-    """The line as text, six fields separated by single spaces."""
-    return f"{line.method} {line.path} {line.status} {line.duration_ms:.1f}ms {line.bytes_sent}B {line.how}"
-
-
-class Refusal(msgspec.Struct, frozen=True):
-    """An answer of the guard's own, in the one error shape."""
-
-    status: int
-    code: str
-    message: str
-    hint: str = ""
-    headers: tuple[Header, ...] = ()
-
-    def body(self) -> bytes:
-        """The error shape as JSON."""
-        return msgspec.json.encode({"error": {"code": self.code, "message": self.message, "hint": self.hint}})
-
-    def all_headers(self, body: bytes) -> list[Header]:
-        """Everything an answer with this body is sent with."""
-        size = str(len(body)).encode()
-        own = (*self.headers, (b"content-type", b"application/json"), (b"content-length", size))
-        return [*own, *SECURITY_HEADERS, _NO_STORE]
-
-
-_OUR_NAMES = "Use http://localhost:<port>; another name needs --expose."
-_HOST_MALFORMED = Refusal(400, "host_refused", "The Host header must be there once, a name and a port.", _OUR_NAMES)
-_HOST_FOREIGN = Refusal(403, "host_refused", "The Host header names another server.", _OUR_NAMES)
-_TARGET_ABSOLUTE = Refusal(400, "host_refused", "The request target must be a path.", "Send `GET /path HTTP/1.1`.")
-_ORIGIN_FOREIGN = Refusal(403, "origin_refused", "Pages of another origin may not call this server.")
-_SITE_FOREIGN = Refusal(403, "origin_refused", "A browser says that another site caused this request.")
-_TOKEN_IN_URL = Refusal(
-    400, "bad_request", "A token in the URL ends up in histories and logs.", "Send `Authorization: Bearer <token>`."
-)
-_CHALLENGE = ((b"www-authenticate", b"Bearer"),)
-_NO_CREDENTIAL = Refusal(
-    401, "unauthorized", "This needs the token.", "Send `Authorization: Bearer <token>`; see daemon.json.", _CHALLENGE
-)
-_WRONG_TOKEN = Refusal(
-    401,
-    "unauthorized",
-    "This is not the token.",
-    "Read it again from daemon.json; a restart makes a new one.",
-    _CHALLENGE,
-)
-_TOO_MANY = Refusal(429, "too_many_requests", "Too many wrong tokens.", "Wait a second.", ((b"retry-after", b"1"),))
-_TYPE_UNSUPPORTED = Refusal(
-    415, "unsupported_media_type", "This body has a type that is not read.", "Send `Content-Type: application/json`."
-)
-_BODY_ENCODED = Refusal(
-    415, "unsupported_media_type", "Compressed bodies are not read.", "Send the body as it is, without encoding."
-)
-_LENGTH_MALFORMED = Refusal(400, "bad_request", "The Content-Length header is not a number.")
-_BODY_TOO_LARGE = Refusal(413, "too_large", "The body is too large.", "Send less, or send it in parts.")
-_FAILED = Refusal(500, "internal_error", "Something went wrong here.", "The daemon's log says more.")
-
-
 class Exchange:
     """One request and its answer, as they pass the door."""
 
     __slots__ = (
-        *("_complete", "_limit", "_receive", "_send", "_taken"),
+        *("_complete", "_limit", "_receive", "_refused", "_send", "_taken"),
         *("facts", "gone", "how", "said", "scope", "sent", "status"),
     )
 
@@ -154,7 +74,7 @@ class Exchange:
         self.status = 0
         self.sent = 0
         self.gone = False
-        self._complete = False
+        self._complete = self._refused = False
         self._receive, self._send = receive, send
         self._limit, self._taken = limit, 0
 
@@ -175,7 +95,7 @@ class Exchange:
         if kind == "http.request":
             self._taken += len(message.get("body", b""))
             if self._taken > self._limit:
-                await self.refuse(_BODY_TOO_LARGE)
+                await self.refuse(refusals.BODY_TOO_LARGE)
                 message = {"type": "http.disconnect"}
         if message["type"].endswith(".disconnect"):
             self.gone = True
@@ -183,24 +103,27 @@ class Exchange:
 
     async def send(self, message: Message) -> None:
         """Pass on what the application answers, with the headers of the house; nothing after a refusal."""
-        if self.how.startswith("refused:"):
+        if self._refused:
             return
         kind = message["type"]
-        if kind.endswith("http.response.start"):
+        if kind == "http.response.body" or kind == "websocket.http.response.body":
+            self.sent += len(message.get("body", b""))
+            self._complete = not message.get("more_body", False)
+        elif kind == "http.response.start" or kind == "websocket.http.response.start":
             self.status = message["status"]
             message = {**message, "headers": _housed(message.get("headers", ()))}
+        elif kind == "websocket.send":
+            self.sent += len(message.get("bytes") or (message.get("text") or "").encode())
         elif kind == "websocket.accept":
             self.status = 101
         elif kind == "websocket.close":
             self.status = self.status or 403
             self._complete = True
-        else:
-            self.sent += len(message.get("body") or message.get("bytes") or (message.get("text") or "").encode())
-            self._complete = kind.endswith("http.response.body") and not message.get("more_body")
         await self._pass_on(message)
 
     async def refuse(self, refusal: Refusal) -> None:
         """Turn the request away, now or in the middle of its body."""
+        self._refused = True
         self.how = f"refused:{refusal.code}"
         await self.answer(refusal)
 
@@ -209,7 +132,8 @@ class Exchange:
         if self._complete:
             return
         if self.status == 101:
-            await self._pass_on({"type": "websocket.close", "code": 1011})
+            if not self.gone:
+                await self._pass_on({"type": "websocket.close", "code": 1011})
         elif self.status:
             await self._hang_up()
         elif not self.is_http and "websocket.http.response" not in (self.scope.get("extensions") or {}):
@@ -307,22 +231,22 @@ class Guard:
         except Exception as error:
             if not exchange.was_left(error):
                 self._on_error(error)
-                await exchange.answer(_FAILED)
+                await exchange.answer(refusals.FAILED)
         else:
             if not exchange.status:
-                await exchange.answer(_FAILED)
+                await exchange.answer(refusals.FAILED)
 
     def _judge_host(self, exchange: Exchange) -> Refusal | None:
         if exchange.facts.get("absolute"):
-            return _TARGET_ABSOLUTE
+            return refusals.TARGET_ABSOLUTE
         host = exchange.said.get(b"host", b"")
         if host.lower() in self._hosts:
             return None
-        return _HOST_MALFORMED if not host or _MALFORMED_HOST.search(host) else _HOST_FOREIGN
+        return refusals.HOST_MALFORMED if not host or _MALFORMED_HOST.search(host) else refusals.HOST_FOREIGN
 
     def _judge_credential(self, exchange: Exchange) -> Refusal | None:
         if _TOKEN_IN_QUERY.search(exchange.scope["query_string"]):
-            return _TOKEN_IN_URL
+            return refusals.TOKEN_IN_URL
         authorization = exchange.said.get(b"authorization")
         if authorization is not None:
             return self._judge_token(exchange, authorization)
@@ -331,7 +255,7 @@ class Guard:
         if self._trusts_peers and b"origin" not in exchange.said and exchange.facts.get("peer_same_user"):
             exchange.how = "peer"
             return None
-        return _NO_CREDENTIAL
+        return refusals.NO_CREDENTIAL
 
     def _judge_token(self, exchange: Exchange, authorization: bytes) -> Refusal | None:
         scheme, _, token = authorization.partition(b" ")
@@ -348,33 +272,33 @@ class Guard:
             oldest = self._wrong_tokens[0] if full else now
             self._wrong_tokens.append(now)
             if not full or now - oldest >= 1.0:
-                return _WRONG_TOKEN
+                return refusals.WRONG_TOKEN
             self._deaf_until = now + 1.0
-        return _TOO_MANY
+        return refusals.TOO_MANY
 
     def _judge_size(self, exchange: Exchange) -> Refusal | None:
         length = exchange.said.get(b"content-length", b"0")
         if not length.isdigit():
-            return _LENGTH_MALFORMED
-        return _BODY_TOO_LARGE if int(length) > self._settings.max_body else None
+            return refusals.LENGTH_MALFORMED
+        return refusals.BODY_TOO_LARGE if int(length) > self._settings.max_body else None
 
 
 def _judge_origin(exchange: Exchange) -> Refusal | None:
     said = exchange.said
     if said.get(b"origin") not in (None, b"http://" + said[b"host"].lower()):
-        return _ORIGIN_FOREIGN
+        return refusals.ORIGIN_FOREIGN
     site = said.get(b"sec-fetch-site")
     if site is None or site == b"same-origin":
         return None
     # `none` is the user's own doing: an address typed, a bookmark opened. Scripts cannot cause it.
     typed = exchange.is_http and exchange.method == "GET" and said.get(b"sec-fetch-mode") == b"navigate"
-    return None if site == b"none" and typed else _SITE_FOREIGN
+    return None if site == b"none" and typed else refusals.SITE_FOREIGN
 
 
 def _judge_content(exchange: Exchange) -> Refusal | None:
     said = exchange.said
     if said.get(b"content-encoding", b"identity").lower() != b"identity":
-        return _BODY_ENCODED
+        return refusals.BODY_ENCODED
     if b"transfer-encoding" not in said and said.get(b"content-length", b"0") == b"0":
         return None
     kind = said.get(b"content-type", b"")
@@ -382,7 +306,7 @@ def _judge_content(exchange: Exchange) -> Refusal | None:
         return None
     if _FORM_DATA.fullmatch(kind) and exchange.scope["path"].endswith("/attachments"):
         return None
-    return _TYPE_UNSUPPORTED
+    return refusals.TYPE_UNSUPPORTED
 
 
 def _decisive(headers: Iterable[Header]) -> dict[bytes, bytes]:
@@ -396,11 +320,15 @@ def _decisive(headers: Iterable[Header]) -> dict[bytes, bytes]:
 
 def _housed(headers: Iterable[Header]) -> list[Header]:
     """The application's headers with ours in place; it cannot open the door to other origins from within."""
-    kept = [(name.lower(), value) for name, value in headers]
-    kept = [(name, value) for name, value in kept if name not in _REPLACED and not name.startswith(b"access-control-")]
-    kept += SECURITY_HEADERS
-    if not any(name == b"cache-control" for name, _ in kept):
-        kept.append(_NO_STORE)
+    kept = list(SECURITY_HEADERS)
+    caching = NO_STORE
+    for spelled, value in headers:
+        name = spelled.lower()
+        if name == b"cache-control":
+            caching = (name, value)
+        elif name not in _REPLACED and not name.startswith(b"access-control-"):
+            kept.append((name, value))
+    kept.append(caching)
     return kept
 
 
@@ -408,15 +336,3 @@ def _own_hosts(settings: GuardSettings) -> frozenset[bytes]:
     names = [name.lower().encode() for name in ("localhost", "127.0.0.1", "[::1]", *settings.hosts)]
     port = str(settings.port).encode()
     return frozenset(name + b":" + port for name in names) | (frozenset(names) if port == b"80" else frozenset())
-
-
-def printable(path: str) -> str:
-    """A path on one line and as one field: whatever a terminal or a reader of fields could trip over is escaped."""
-    shown = path[:_LONGEST_LOGGED_PATH] + ("…" if len(path) > _LONGEST_LOGGED_PATH else "")
-    if shown.isprintable() and " " not in shown and "\\" not in shown:
-        return shown
-    return "".join(c if c.isprintable() and c not in " \\" else _escaped(c) for c in shown)
-
-
-def _escaped(character: str) -> str:
-    return "\\x20" if character == " " else character.encode("unicode_escape").decode()

@@ -23,8 +23,10 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from agi.errors import BadRequest
-from agi.server.guard import FACTS, AccessLine, Refusal, printable
+from agi.server.access import AccessLine, printable
+from agi.server.guard import FACTS
 from agi.server.peer import Peer, PeerCheck
+from agi.server.refusals import Refusal
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +41,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     max_header_bytes: int = 64 * 1024
     max_target_bytes: int = 16 * 1024
     max_headers: int = 100
+    max_pipelined: int = 16
+    """Requests that may wait behind the one being answered; a single packet can hold thousands."""
     max_connections: int = 1000
     max_ws_message: int = 4 * 1024 * 1024
 
@@ -48,6 +52,7 @@ DEFAULT_LIMITS = Limits()
 _MALFORMED = Refusal(400, "bad_request", "This is not HTTP/1.1.")
 _TARGET_TOO_LONG = Refusal(414, "too_large", "The request target is too long.")
 _HEADERS_TOO_LARGE = Refusal(431, "too_large", "The headers are too many or too large.")
+_TOO_MANY_AT_ONCE = Refusal(429, "too_many_requests", "Too many requests wait on one connection.")
 _TOO_SLOW = Refusal(408, "timeout", "The headers did not arrive in time.")
 
 _WEBSOCKET_KEY = re.compile(rb"[A-Za-z0-9+/]{22}==")
@@ -134,6 +139,8 @@ class BoundedHttp(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """A new request begins."""
         super().on_message_begin()
+        if len(self.pipeline) >= self._limits.max_pipelined:
+            self._stop_parsing(_TOO_MANY_AT_ONCE)
         self._reading = "headers"
         self._header_bytes = self._header_count = 0
 

@@ -3,7 +3,7 @@
 The kernel is asked, never the client. A socket-diagnostics request finds the one row in about 20 µs; where a kernel
 lacks it, the same row is read from `/proc/net/tcp` and `/proc/net/tcp6`, which takes milliseconds. Whatever cannot be
 proved is no: a row that is missing, half closed or without an inode, a kernel other than Linux. What follows from the
-answer is the guard's business. May import: nothing of ours.
+answer is the guard's business. May import: workspace.
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ import sys
 
 import msgspec
 
-Address = tuple[str, int]
+from agi.workspace.processes import CHILD_MARKER
 
-CHILD_MARKER = "AGI_PARENT"
-"""Environment variable that every command the daemon starts carries, so that it is known even after a double fork."""
+Address = tuple[str, int]
 
 _ESTABLISHED = 1
 _OVERFLOW_UID = 65534
@@ -38,11 +37,6 @@ _FAMILY_AND_STATE = struct.Struct("=BB")
 _UID_AND_INODE = struct.Struct("=II")
 _ID_OFFSET = _HEADER.size + 4
 _UID_OFFSET = _ID_OFFSET + 48 + 12
-
-
-def child_environment(daemon_pid: int) -> dict[str, str]:
-    """The environment entry that marks a command as started by this daemon."""
-    return {CHILD_MARKER: str(daemon_pid)}
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -229,9 +223,19 @@ def _children(pid: int) -> set[int]:
 
 
 def _marked(daemon: int) -> set[int]:
-    marker = f"\0{CHILD_MARKER}={child_environment(daemon)[CHILD_MARKER]}\0".encode()
     pids = (int(name) for name in os.listdir("/proc") if name.isdigit())
-    return {pid for pid in pids if pid != daemon and marker in b"\0" + _read(f"/proc/{pid}/environ")}
+    return {pid for pid in pids if pid != daemon and _may_be_marked(pid, daemon)}
+
+
+def _may_be_marked(pid: int, daemon: int) -> bool:
+    """Whether the process carries the daemon's mark, or could: in the middle of an exec every environment is empty."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb", buffering=0) as file:
+            environment = file.read()
+    except OSError:
+        return False  # gone, or another user's
+    name, value = CHILD_MARKER, str(daemon)
+    return not environment or f"\0{name}={value}\0".encode() in b"\0" + environment
 
 
 def _holds(pid: int, inode: int) -> bool:

@@ -40,19 +40,22 @@ class ArtifactFile:
         self._size = 0
         self._hash = sha256()
         self.truncated = False
-        self._file = os.fdopen(_create(context, unique), "wb")
+        self._file = os.fdopen(_create(context, unique), "wb", buffering=0)
 
     def write(self, data: bytes) -> None:
-        """Take the next bytes; what is over the limit is dropped and remembered as such."""
+        """Take the next bytes; what is over the limit, or finds no room on the disk, is dropped and `truncated` set."""
         kept = data[: self._left]
-        self.truncated = self.truncated or len(kept) < len(data)
-        self._left -= len(kept)
-        self._size += len(kept)
-        self._hash.update(kept)
-        self._file.write(kept)
+        try:
+            written = self._file.write(kept) or 0
+        except OSError:
+            written = 0
+        self._size += written
+        self._hash.update(kept[:written])
+        self._left = self._left - written if written == len(data) else 0
+        self.truncated = self.truncated or written < len(data)
 
     def close(self) -> None:
-        """Write out what is buffered; closing twice is harmless."""
+        """No more will come; closing twice is harmless."""
         self._file.close()
 
     def artifact(self) -> Artifact:

@@ -98,10 +98,16 @@ class _Places:
 
 
 def _occurrences(lines: Sequence[str], wanted: Sequence[str], start: int) -> Iterator[int]:
-    size = len(wanted)
-    for at in range(start, len(lines) - size + 1):
-        if lines[at] == wanted[0] and lines[at : at + size] == wanted:
+    end = len(lines) - len(wanted) + 1
+    at = start
+    while at < end:
+        try:
+            at = lines.index(wanted[0], at, end)
+        except ValueError:
+            return
+        if lines[at : at + len(wanted)] == wanted:
             yield at
+        at += 1
 
 
 def _place(places: _Places, hunk: Hunk, cursor: int) -> tuple[int, tuple[Line, ...]] | None:

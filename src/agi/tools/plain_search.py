@@ -33,7 +33,7 @@ def search(workspace: Workspace, query: Query, stop: threading.Event) -> Found:
         if time.monotonic() > until:
             partial = "the search took too long"
             break
-        matches += _in_file(workspace, path, query.text.encode())
+        matches += _matches(path, _content(workspace, path, query), query.text.encode())
     return Found(matches=tuple(matches[:MOST_MATCHES]), truncated=len(matches) > MOST_MATCHES, partial=partial)
 
 
@@ -47,13 +47,18 @@ def _candidates(workspace: Workspace, query: Query) -> tuple[list[str], str]:
     return wanted, "there are too many files to look at all" if listing.truncated else ""
 
 
-def _in_file(workspace: Workspace, path: str, wanted: bytes) -> Iterator[Match]:
+def _content(workspace: Workspace, path: str, query: Query) -> bytes:
+    """What a file holds; nothing for one met on the way that is no text or may not be read."""
     try:
         data = workspace.read_bytes(path, LARGEST_FILE).data
     except (AgiError, OSError):
-        return
-    if b"\0" in data[:_LOOKED_AT_FOR_NUL]:
-        return
+        if not query.is_folder:
+            raise
+        return b""
+    return b"" if b"\0" in data[:_LOOKED_AT_FOR_NUL] else data
+
+
+def _matches(path: str, data: bytes, wanted: bytes) -> Iterator[Match]:
     line, at = 1, 0
     for _ in range(MOST_MATCHES + 1):
         hit = data.find(wanted, at)

@@ -1,4 +1,4 @@
-"""read_file: show lines of a text file, strictly decoded. May import: protocol, tools, workspace."""
+"""read_file: show lines of a text file, strictly decoded. May import: errors, protocol, tools, workspace."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated, BinaryIO
 
 from msgspec import Meta, Struct
 
+from agi.errors import NotFound
 from agi.protocol import ids
 from agi.protocol.parts import Json, Text
 from agi.protocol.tools import ToolCall, ToolDefinition, ToolKind, ToolResult, failed
@@ -71,6 +72,8 @@ def _open(context: ToolContext, path: str) -> BinaryIO:
     folder = context.artifact_ref.rpartition("/")[0]
     parts = path.split("/")
     if len(parts) == 3 and parts[0] == folder and ids.is_id(parts[1], ids.TURN):
+        if not context.artifacts.parent.is_dir():
+            raise NotFound(f"{path!r} does not exist.", hint="No output was kept in this session.")
         with Workspace.open(context.artifacts.parent) as artifacts:
             return artifacts.open_file(f"{parts[1]}/{parts[2]}")
     return context.workspace.open_file(path)

@@ -10,16 +10,15 @@ BOM = "\ufeff"
 
 def decode(path: str, data: bytes, *, offset: int = 0) -> str:
     """Decode what was read from byte `offset` of a file, without a leading mark; refuse what is not text."""
-    nul = data.find(b"\0")
-    if nul >= 0:
-        raise _not_text(path, offset + nul, "a NUL byte")
     try:
         text = data.decode("utf-8")
+        bad = len(data)
     except UnicodeDecodeError as error:
-        raise _not_text(path, offset + error.start, f"byte 0x{data[error.start]:02x}") from None
+        text, bad = "", error.start
+    # A NUL is valid UTF-8, but no text has one.
+    nul = data.find(b"\0", 0, bad)
+    bad = nul if nul >= 0 else bad
+    if bad < len(data):
+        message = f"{path!r} is not UTF-8 text: byte 0x{data[bad]:02x} at offset {offset + bad}."
+        raise Invalid(message, hint="Use a command to look at it.", code="not_text")
     return text.removeprefix(BOM) if offset == 0 else text
-
-
-def _not_text(path: str, at: int, what: str) -> Invalid:
-    hint = "Use a command to look at it."
-    return Invalid(f"{path!r} is not UTF-8 text: {what} at offset {at}.", hint=hint, code="not_text")

@@ -73,10 +73,11 @@ class Child:
             future.result()
         return bool(done)
 
-    async def drained_within(self, seconds: float) -> bool:
-        """Wait until both pipes are at their end."""
+    async def over_within(self, seconds: float) -> bool:
+        """Wait until both pipes are at their end and nobody is left in the group."""
+        until = time.monotonic() + seconds
         done, _ = await asyncio.wait({self._at_end}, timeout=seconds)
-        return bool(done)
+        return bool(done) and await self._empty_by(until)
 
     def signal(self, number: int) -> bool:
         """Send a signal to the whole group, 0 to send none; False if nobody is left in it."""
@@ -90,13 +91,11 @@ class Child:
 
     async def end(self, grace_s: float) -> bool:
         """End the group: ask, wait a little, then insist; False if nobody was left to end."""
-        if not self.signal(signal.SIGTERM):
+        if not self._is_anyone_left():
             return False
+        self.signal(signal.SIGTERM)
         try:
-            until = time.monotonic() + grace_s
-            # Nothing tells when the last member of a group is gone, so it is asked for.
-            while time.monotonic() < until and self.signal(0):  # noqa: ASYNC110
-                await asyncio.sleep(_POLL_S)
+            await self._empty_by(time.monotonic() + grace_s)
         finally:
             self.signal(signal.SIGKILL)
         if self.returncode is None:
@@ -111,6 +110,18 @@ class Child:
             self._stop_listening(fd)
         if self._exited.done() and not self._exited.cancelled():
             self._exited.exception()
+
+    async def _empty_by(self, until: float) -> bool:
+        """Wait for the group to be empty; nothing tells when its last member is gone, so it is asked for."""
+        while self._is_anyone_left():
+            if time.monotonic() >= until:
+                return False
+            await asyncio.sleep(_POLL_S)
+        return True
+
+    def _is_anyone_left(self) -> bool:
+        """Whether a member of the group still runs; one that ended and was not yet collected does not count."""
+        return self.signal(0) and (self.returncode is None or _has_live_member(self._process.pid))
 
     def _listen(self, fd: int, channel: Channel) -> None:
         os.set_blocking(fd, False)
@@ -156,3 +167,22 @@ class Child:
     def _note_exit(self) -> None:
         if not self._exited.done():
             self._exited.set_result(None)
+
+
+def _has_live_member(group: int) -> bool:
+    """Look through all processes, since the system does not list a group's."""
+    try:
+        pids = [name for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return True
+    return any(_is_live_member(pid, group) for pid in pids)
+
+
+def _is_live_member(pid: str, group: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            # The name in parentheses may hold anything; after it come state, parent and group.
+            state, _, its_group = file.read().rpartition(b")")[2].split()[:3]
+    except (OSError, ValueError):
+        return False
+    return int(its_group) == group and state not in (b"Z", b"X")

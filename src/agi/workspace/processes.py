@@ -129,8 +129,7 @@ async def _see_through(child: Child, timeout_s: float) -> tuple[bool, bool]:
         timed_out = not await child.exited_within(timeout_s)
         if timed_out:
             await child.end(GRACE_S)
-        await child.drained_within(DRAIN_S)
-        leftovers = await child.end(GRACE_S)
+        leftovers = not await child.over_within(DRAIN_S) and await child.end(GRACE_S)
     except BaseException:
         await child.end(GRACE_S)
         raise

@@ -1,0 +1,146 @@
+"""Who answers the agent's questions: the person at the terminal, `--yes`, or nobody.
+
+The harness decides what must be asked; this only finds an answer. May import: errors, protocol, client, cli.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Literal
+
+from agi.cli.calls import summary, whole
+from agi.cli.display import exact
+from agi.cli.printing import Printer
+from agi.cli.questions import ask_line
+from agi.client.base import Client
+from agi.errors import AgiError, Conflict, NotFound
+from agi.protocol.commands import Approve
+from agi.protocol.events import ApprovalDenied, ApprovalGranted, ApprovalRequested
+
+CHOICES = (
+    "[y]es, once · [s]: yes, and this tool for the session · [n]o, with a reason if you like · [c]ancel the turn: "
+)
+FILE_TOOLS = frozenset({"write_file", "apply_patch"})
+FILE_RULES = frozenset({"kind:write", "patch_review"})
+NOT_TRUSTED = "The workspace is not trusted, so commands are not approved unseen; --trust would allow it."
+
+
+class Approver:
+    """Answers the questions of one turn, one after the other, in the order they are asked."""
+
+    def __init__(
+        self,
+        client: Client,
+        session_id: str,
+        printer: Printer,
+        *,
+        person: bool,
+        yes: bool,
+        trusted: bool,
+        cancel: Callable[[], None],
+    ) -> None:
+        self._client = client
+        self._session_id = session_id
+        self._printer = printer
+        self.person = person
+        """Whether someone can be asked."""
+        self._yes = yes
+        self._trusted = trusted
+        self._cancel = cancel
+        self._open: dict[str, tuple[ApprovalRequested, bool]] = {}
+        self._worker: asyncio.Task[None] | None = None
+        self._question: asyncio.Task[str | None] | None = None
+        self._asked = ""
+        self.refused: list[str] = []
+        """The calls that were refused because nobody could be asked."""
+
+    def ask(self, asked: ApprovalRequested, *, ours: bool = True) -> None:
+        """Have a question answered when its turn comes; `--yes` answers only for our own turn."""
+        self._open[asked.tool_call_id] = (asked, ours)
+        if (self.person or self._yes) and (self._worker is None or self._worker.done()):
+            self._worker = asyncio.create_task(self._answer_all())
+
+    def hear_answer(self, answer: ApprovalGranted | ApprovalDenied) -> None:
+        """Take notice of an answer, ours or another's."""
+        asked, ours = self._open.pop(answer.tool_call_id, (None, False))
+        if asked is not None and ours and isinstance(answer, ApprovalDenied) and answer.cause == "policy":
+            self.refused.append(summary(asked.name, asked.input))
+        if answer.tool_call_id == self._asked and self._question is not None:
+            self._question.cancel()
+
+    async def close(self) -> None:
+        """Ask nothing more."""
+        for task in (self._question, self._worker):
+            if task is not None:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+
+    async def _answer_all(self) -> None:
+        while self._open:
+            self._asked, (asked, ours) = next(iter(self._open.items()))
+            answer = await self._decide(asked, ours)
+            self._open.pop(self._asked, None)
+            if answer is not None:
+                await self._send(answer)
+
+    async def _decide(self, asked: ApprovalRequested, ours: bool) -> Approve | None:
+        if ours and self._yes and (self._trusted or _only_writes(asked)):
+            return Approve(tool_call_id=asked.tool_call_id, action="approve", reason="--yes")
+        if self.person:
+            return await self._put(asked)
+        self.refused.append(summary(asked.name, asked.input))
+        return Approve(tool_call_id=asked.tool_call_id, action="deny", reason=NOT_TRUSTED)
+
+    async def _put(self, asked: ApprovalRequested) -> Approve | None:
+        """Put the question until it is answered; None if it was answered elsewhere, or the turn is to end."""
+        self._printer.note(question(asked))
+        while True:
+            self._question = asyncio.create_task(ask_line(CHOICES))
+            try:
+                typed = await self._question
+            except asyncio.CancelledError:
+                if asked.tool_call_id in self._open:
+                    raise  # everything ends
+                self._printer.note("\nAnswered elsewhere.")
+                return None
+            answer = read_answer(typed, asked.tool_call_id)
+            if answer == "cancel":
+                self._cancel()
+                return None
+            if isinstance(answer, Approve):
+                return answer
+
+    async def _send(self, answer: Approve) -> None:
+        try:
+            await self._client.approve(self._session_id, answer)
+        except (Conflict, NotFound):
+            pass  # somebody was faster, or the turn is over; the log tells
+        except AgiError as error:
+            self._printer.note(f"agi: the answer could not be given: {error.message}")
+
+
+def question(asked: ApprovalRequested) -> str:
+    """What a person must know to decide: who asks for what, why it is asked, and every character of it."""
+    head = f"? {exact(asked.name)} wants to run (risk: {asked.risk}). {exact(asked.reason)}"
+    return "\n".join([head, *(f"    {line}" for line in whole(asked.input))])
+
+
+def read_answer(typed: str | None, call_id: str) -> Approve | Literal["cancel"] | None:
+    """Understand what was typed; the end of the input is a no, anything unclear is asked again."""
+    word, _, reason = ("n" if typed is None else typed).partition(" ")
+    match word.lower().rstrip(",:"):
+        case "y" | "yes":
+            return Approve(tool_call_id=call_id, action="approve")
+        case "s" | "session":
+            return Approve(tool_call_id=call_id, action="approve", remember="session")
+        case "n" | "no":
+            return Approve(tool_call_id=call_id, action="deny", reason=reason.strip()[:10_000])
+        case "c" | "cancel":
+            return "cancel"
+    return None
+
+
+def _only_writes(asked: ApprovalRequested) -> bool:
+    """Tell whether a call can only change files of the workspace; what is not known to be so counts as a command."""
+    return asked.name in FILE_TOOLS or asked.rule in FILE_RULES

@@ -1,0 +1,146 @@
+"""The entry point: finds the command and hands it the rest of the line. Loads nothing before it is needed.
+
+What the commands do is written in their own files. May import: errors, cli.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from agi import __version__
+from agi.cli import exits, words
+from agi.cli.options import FLAG, Arguments, nearest, parse, usage
+from agi.cli.output import STDERR, STDIN, STDOUT, put
+from agi.errors import AgiError
+
+TYPE_CHECKING = False  # as `typing` has it, which costs more to load than all of this
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    Command = Callable[[Arguments], int]
+
+PROJECT = {"--project": "PATH"}
+ASK_OPTIONS = {
+    **PROJECT,
+    "--agent": "NAME",
+    "--provider": "NAME",
+    "--model": "NAME",
+    "--session": "ID",
+    "--continue": FLAG,
+    "--json": FLAG,
+    "--yes": FLAG,
+    "--trust": FLAG,
+    "--timeout": "SECONDS",
+}
+
+
+def run() -> None:
+    """Run the command this process was started with, and exit."""
+    _open_streams()
+    sys.exit(main(sys.argv[1:]))
+
+
+def main(argv: list[str]) -> int:
+    """Run one command line; gives the exit code."""
+    try:
+        return _dispatch(argv)
+    except AgiError as error:
+        return exits.report(error)
+    except KeyboardInterrupt:
+        return exits.INTERRUPTED
+    except BrokenPipeError:
+        return exits.BROKEN_PIPE
+    except Exception as error:  # whatever it is, a person wants a sentence
+        return exits.report_unexpected(error)
+
+
+def _open_streams() -> None:
+    """Put something harmless where a stream was closed: else the next file opened would get what we write to stdout."""
+    for descriptor in (STDIN, STDOUT, STDERR):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+
+
+def _dispatch(argv: list[str]) -> int:
+    if not argv or argv == ["--help"] or argv == ["-h"]:
+        put(words.ASK)
+        return exits.OK
+    if argv in (["--version"], ["-V"]):
+        put(f"agi {__version__}\n")
+        return exits.OK
+    if argv[0] == "help":
+        return _help(argv[1:])
+    if argv[0] in COMMANDS:
+        command, options = COMMANDS[argv[0]]
+        arguments = parse(argv[0], argv[1:], options)
+    else:
+        command, arguments = _ask, parse("", argv, ASK_OPTIONS)
+    if arguments.has("--help"):
+        put(words.BY_COMMAND.get(arguments.command, words.ASK))
+        return exits.OK
+    return command(arguments)
+
+
+def _help(names: list[str]) -> int:
+    if names and names[0] not in words.BY_COMMAND:
+        error = usage("", f"There is no command {names[0][:80]!r}.")
+        error.hint = nearest(names[0], words.BY_COMMAND) + error.hint
+        raise error
+    put(words.BY_COMMAND[names[0]] if names else words.ASK)
+    return exits.OK
+
+
+def _ask(arguments: Arguments) -> int:
+    from agi.cli.ask import ask
+
+    return ask(arguments)
+
+
+def _serve(arguments: Arguments) -> int:
+    from agi.cli.serve import serve
+
+    return serve(arguments)
+
+
+def _sessions(arguments: Arguments) -> int:
+    from agi.cli.sessions import sessions
+
+    return sessions(arguments)
+
+
+def _repair(arguments: Arguments) -> int:
+    from agi.cli.repair import repair
+
+    return repair(arguments)
+
+
+def _doctor(arguments: Arguments) -> int:
+    from agi.cli.doctor import doctor
+
+    return doctor(arguments)
+
+
+def _trust(arguments: Arguments) -> int:
+    from agi.cli.trust import trust
+
+    return trust(arguments)
+
+
+COMMANDS: dict[str, tuple[Command, Mapping[str, str]]] = {
+    "serve": (
+        _serve,
+        {**PROJECT, "--port": "N", "--host": "ADDRESS", "--db": "PATH", "--expose": FLAG, "--trust": FLAG},
+    ),
+    "sessions": (_sessions, {**PROJECT, "--limit": "N", "--output": "FILE", "--json": FLAG, "--yes": FLAG}),
+    "repair": (_repair, {**PROJECT, "--from-mirrors": FLAG}),
+    "doctor": (_doctor, {**PROJECT, "--json": FLAG}),
+    "trust": (_trust, {"--revoke": FLAG, "--list": FLAG, "--json": FLAG}),
+}
+"""The words that are commands when they come first, and the options each takes. They are imported when they run."""
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,37 @@
+"""Where a command works: the project's folder, the user's settings, the environment.
+
+May import: errors, config, client, cli.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from agi.cli.options import Arguments, usage
+from agi.client.base import ClientSettings
+from agi.config.files import PROJECT_DIR, config_dir
+
+
+def project_of(arguments: Arguments) -> Path:
+    """The folder `--project` names, or this one; raises ConfigError if there is none."""
+    return folder(arguments.command, arguments.get("--project") or ".")
+
+
+def folder(command: str, text: str) -> Path:
+    """An existing folder, with links followed."""
+    path = os.path.realpath(os.path.expanduser(text)) if "\0" not in text else ""
+    if not os.path.isdir(path):
+        raise usage(command, f"There is no folder {text[:200]!r}.")
+    return Path(path)
+
+
+def place(arguments: Arguments) -> ClientSettings:
+    """Where this command line works."""
+    return ClientSettings(project=project_of(arguments), home_config=config_dir(os.environ), env=dict(os.environ))
+
+
+def has_sessions(settings: ClientSettings) -> bool:
+    """Tell whether there is anything to look at, so that looking creates nothing."""
+    data = settings.project / PROJECT_DIR
+    return (data / "agi.sqlite").exists() or (data / "sessions").exists()

@@ -1,0 +1,159 @@
+"""A turn as it is told at the command line: the answer on stdout, all else on stderr; or every event as a JSON line.
+
+It decides nothing and answers nobody. May import: protocol, cli.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from agi.cli.calls import summary
+from agi.cli.display import Screen, line
+from agi.cli.output import STDERR, STDOUT, is_terminal, put, say, write
+from agi.protocol import events as ev
+from agi.protocol.events import Event
+from agi.protocol.parts import Text
+
+SCRIPTED = "scripted"
+STAND_IN = (
+    "No model is configured: the scripted demo answers, which is not an AI model. "
+    "Set OPENAI_API_KEY or OPENAI_BASE_URL; `agi doctor` says more."
+)
+
+
+class Printer(Protocol):
+    """Tells a turn's events."""
+
+    @property
+    def tells_all(self) -> bool:
+        """Whether it also tells what was written together with the turn's ending."""
+
+    def show(self, event: Event) -> None:
+        """Tell one event; raises BrokenPipeError when stdout is no longer read."""
+
+    def note(self, text: str) -> None:
+        """Say something of our own, on a line by itself."""
+
+    def finish(self) -> None:
+        """Nothing more will come."""
+
+
+class JsonPrinter:
+    """One event a line, as the log has it."""
+
+    tells_all = True
+
+    def show(self, event: Event) -> None:
+        """Write the envelope."""
+        if event.type == "turn_started" and (text := _stand_in(event.data)):
+            say(text)
+        write(STDOUT, event.envelope() + b"\n")
+
+    def note(self, text: str) -> None:
+        """Say it on stderr."""
+        say(text)
+
+    def finish(self) -> None:
+        """There is nothing to finish."""
+
+
+class TextPrinter:
+    """The answer as text, as it comes; what the agent does meanwhile as lines on stderr."""
+
+    tells_all = False
+
+    def __init__(self, *, colors: bool = True) -> None:
+        self._screen = Screen() if is_terminal(STDOUT) else None
+        self._talks = is_terminal(STDERR)
+        self._dims = self._talks and colors
+        self._part = ""
+        self._told: dict[str, int] = {}
+        self._tail = ""
+        """The last two characters on stdout; empty before the first."""
+
+    def show(self, event: Event) -> None:
+        """Tell what there is to tell of an event; most have nothing to say here."""
+        data = event.data
+        if isinstance(data, ev.ModelOutputDelta):
+            if data.kind == "text":
+                self._speak(data.part_id, data.delta, data.offset)
+        elif isinstance(data, ev.ModelOutputCompleted):
+            for part in data.message.parts:
+                if isinstance(part, Text):
+                    self._speak(part.id, part.text, 0)
+        elif text := self._line(data):
+            self._aside(text)
+
+    def note(self, text: str) -> None:
+        """Say something of our own, on a line by itself."""
+        self._end_line()
+        say(text)
+
+    def finish(self) -> None:
+        """End the answer with a line break, as every text file does."""
+        if self._tail and not self._tail.endswith("\n"):
+            self._put("\n")
+
+    def _speak(self, part_id: str, text: str, offset: int) -> None:
+        """Write what is new of a part; another part begins a new paragraph."""
+        told = self._told.get(part_id, 0)
+        text = text[max(0, told - offset) :]
+        if not text:
+            return
+        if part_id != self._part and self._tail:
+            self._put("" if self._tail == "\n\n" else "\n" if self._tail.endswith("\n") else "\n\n")
+        self._part = part_id
+        self._told[part_id] = told + len(text)
+        self._put(text)
+
+    def _put(self, text: str) -> None:
+        self._tail = (self._tail + text)[-2:]
+        put(self._screen.show(text) if self._screen else text)
+
+    def _line(self, data: ev.EventData | None) -> str:
+        """What stderr tells of an event."""
+        match data:
+            case ev.TurnStarted():
+                who = f"{line(data.agent)} · {line(data.model)} ({line(data.provider)})"
+                return _stand_in(data) or (who if self._talks else "")
+            case ev.ToolCallStarted():
+                return f"→ {summary(data.tool_call.name, data.tool_call.input)}"
+            case ev.ToolCallCompleted():
+                return f"✓ {line(data.name)}" if data.tool_result.ok else _failed(data)
+            case ev.VerificationStarted():
+                return f"→ verify: {line(data.command)}"
+            case ev.VerificationCompleted():
+                return _verified(data)
+            case ev.Notice():
+                return f"note: {line(data.message, 500)}"
+            case ev.TurnResumed():
+                return "note: the turn was cut off and goes on."
+        return ""
+
+    def _aside(self, text: str) -> None:
+        self._end_line()
+        say(f"\x1b[2m{text}\x1b[0m" if self._dims else text)
+
+    def _end_line(self) -> None:
+        """Where both streams are one screen, begin a line before the other stream speaks."""
+        if self._screen and self._talks and self._tail and not self._tail.endswith("\n"):
+            self._put("\n")
+
+
+def _stand_in(data: ev.EventData | None) -> str:
+    """Say so where no AI model answers."""
+    return STAND_IN if isinstance(data, ev.TurnStarted) and data.provider == SCRIPTED else ""
+
+
+def _failed(data: ev.ToolCallCompleted) -> str:
+    why = data.tool_result.error or "it did not succeed"
+    return f"✗ {line(data.name)}: {line(why, 200)}"
+
+
+def _verified(data: ev.VerificationCompleted) -> str:
+    if data.status == "passed":
+        return f"✓ verified: {line(data.command)}"
+    if data.status == "failed":
+        code = f" (exit {data.exit_code})" if data.exit_code is not None else ""
+        return f"✗ verification failed: {line(data.command)}{code}"
+    return f"– not verified: {line(data.reason, 200)}"

@@ -1,0 +1,74 @@
+"""`agi repair`: make the log whole again from what is left of it; for a data folder that nobody works in meanwhile.
+
+May import: errors, config, client, cli; and, alone among the faces, eventlog and views.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from agi.cli import exits
+from agi.cli.options import Arguments
+from agi.cli.output import put
+from agi.cli.place import project_of
+from agi.client.running import locked
+from agi.config.files import PROJECT_DIR
+from agi.errors import Conflict, Damaged, NotFound
+from agi.eventlog import leases
+from agi.eventlog.repair import Repair, needs_rebuild, rebuild_database, rebuild_mirrors
+from agi.eventlog.schema import connect
+from agi.views.tables import Tables
+
+
+def repair(arguments: Arguments) -> int:
+    """Rebuild the database where that is needed or wanted, else the mirrors; tell what was done."""
+    arguments.only(0)
+    project = project_of(arguments)
+    data = project / PROJECT_DIR
+    database = data / "agi.sqlite"
+    if not database.exists() and not (data / "sessions").is_dir():
+        raise NotFound(f"There are no sessions in {project}.", hint="Name another folder with --project.")
+    with locked(project):
+        _refuse_while_running(database)
+        if arguments.has("--from-mirrors") or needs_rebuild(database, data):
+            report = rebuild_database(data, database, Tables())
+            put(f"The database was rebuilt: {report.sessions} sessions with {report.events} events.\n")
+        else:
+            report = rebuild_mirrors(data, database, Tables())
+            put(f"The database is in order: {report.sessions} sessions. {_mirrored(report)}\n")
+    _tell_losses(report)
+    return exits.OK
+
+
+def _mirrored(report: Repair) -> str:
+    if not report.mirrors:
+        return "So are their mirrors."
+    return "One mirror was written anew." if report.mirrors == 1 else f"{report.mirrors} mirrors were written anew."
+
+
+def _tell_losses(report: Repair) -> None:
+    if report.lost:
+        put(f"{report.lost} events could not be read anywhere; a notice stands in the place of each.\n")
+    for path in report.set_aside:
+        put(f"Set aside: {path}\n")
+
+
+def _refuse_while_running(database: Path) -> None:
+    """One-shots need no daemon; their leases tell that they run. An unreadable database tells nothing."""
+    if not database.exists():
+        return
+    try:
+        db = connect(database)
+    except Damaged:
+        return
+    try:
+        found = [row[0] for row in db.execute("SELECT session_id FROM leases").fetchall()]
+        busy = [session_id for session_id in found if not leases.is_free(db, session_id)]
+    except sqlite3.DatabaseError:
+        return
+    finally:
+        db.close()
+    if busy:
+        hint = "Wait for it, or stop the `agi` that runs it."
+        raise Conflict(f"The session {busy[0]} is running.", code="session_running", hint=hint)

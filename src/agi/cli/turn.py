@@ -1,0 +1,174 @@
+"""One turn, from the question to its end: follow it, print it, answer what it asks, and stop it when told to.
+
+Knows one client, one session and one turn; what was asked for is the command's business.
+May import: errors, protocol, client, cli.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import aclosing
+
+from agi.cli import exits
+from agi.cli.approving import Approver
+from agi.cli.display import line
+from agi.cli.interrupts import Interrupts
+from agi.cli.output import say
+from agi.cli.printing import Printer
+from agi.client.base import Client
+from agi.errors import AgiError
+from agi.protocol import events as ev
+from agi.protocol.commands import Cancel
+from agi.protocol.events import Event
+
+GRACE_S = 5.0
+"""How long a turn may take to stop."""
+REASONS = {exits.TIMEOUT: "--timeout ran out", exits.BROKEN_PIPE: "nobody reads the answer"}
+LIMITS = {
+    "max_steps": "The agent stopped at its step limit.",
+    "budget_exhausted": "The agent stopped at the budget.",
+    "max_tokens": "The answer was cut off at the model's limit.",
+}
+ENDINGS = frozenset({"turn_completed", "turn_failed", "turn_canceled"})
+
+
+class Turn:
+    """Follows one turn to its end."""
+
+    def __init__(
+        self,
+        client: Client,
+        session_id: str,
+        turn_id: str,
+        printer: Printer,
+        approver: Approver,
+        interrupts: Interrupts,
+    ) -> None:
+        self._client = client
+        self._session_id = session_id
+        self._turn_id = turn_id
+        self._printer = printer
+        self._approver = approver
+        self._interrupts = interrupts
+        self._ending: asyncio.Task[None] | None = None
+        self._mute = False
+        self._blocked = False
+
+    async def stand_in_line(self) -> None:
+        """The session is busy: say so, and look whether the turn before ours waits for a person."""
+        self._printer.note("Another turn of this session is running; this one waits for it.")
+        for pending in (await self._client.session(self._session_id)).pending_approvals:
+            asked = ev.ApprovalRequested(
+                tool_call_id=pending.tool_call_id,
+                name=pending.name,
+                input=pending.input,
+                risk=pending.risk,
+                rule=pending.rule,
+                reason=pending.reason,
+            )
+            self._hear_question(asked, ours=False)
+
+    async def watch(self, after: str) -> int:
+        """Tell the turn's events after a position until it ends; gives the exit code."""
+        self._interrupts.listen(self._stop)
+        code = exits.FAILED
+        last = 0
+        try:
+            async with aclosing(self._client.follow(self._session_id, after)) as events:
+                async for event in events:
+                    self._tell(event)
+                    if event.type in ENDINGS and event.turn_id == self._turn_id:
+                        code = self._code(event.data)
+                        last = await self._last_seq()
+                    if last and event.seq >= last:
+                        break
+                else:
+                    self._printer.note("agi: the session is gone.")
+        finally:
+            await self._approver.close()
+            if self._ending is not None:
+                self._ending.cancel()
+        return self._interrupts.code or code
+
+    async def _last_seq(self) -> int:
+        """The log's end: what was written together with the turn's ending belongs to its story."""
+        if not self._printer.tells_all:
+            return 1
+        return (await self._client.session(self._session_id)).last_seq
+
+    def _tell(self, event: Event) -> None:
+        ours = event.turn_id in (None, self._turn_id)
+        if ours and not self._mute:
+            try:
+                self._printer.show(event)
+            except BrokenPipeError:
+                self._mute = True
+                self._interrupts.stop(exits.BROKEN_PIPE)
+        if isinstance(event.data, ev.ApprovalRequested):
+            self._hear_question(event.data, ours=ours)
+        elif isinstance(event.data, ev.ApprovalGranted | ev.ApprovalDenied):
+            self._approver.hear_answer(event.data)
+
+    def _hear_question(self, asked: ev.ApprovalRequested, *, ours: bool) -> None:
+        """Have it answered. Another turn's question is not ours to answer unseen, nor to wait for with nobody here."""
+        if ours or self._approver.person:
+            self._approver.ask(asked, ours=ours)
+        else:
+            self._blocked = True
+            self._interrupts.stop(exits.REFUSED)
+
+    def _stop(self) -> None:
+        if self._ending is None:
+            self._ending = asyncio.create_task(self._cancel())
+
+    async def _cancel(self) -> None:
+        """Ask for the end; a turn that does not come to it in time is left behind."""
+        code = self._interrupts.code
+        problem = f"the turn did not stop within {GRACE_S:g} s."
+        try:
+            async with asyncio.timeout(GRACE_S):
+                reason = REASONS.get(code, "interrupted at the command line")
+                await self._client.cancel(self._session_id, Cancel(turn_id=self._turn_id, reason=reason))
+                await asyncio.sleep(GRACE_S)
+        except TimeoutError:
+            pass
+        except AgiError as error:
+            problem = f"the turn could not be stopped: {error.message}"
+            await asyncio.sleep(1.0)  # mostly it has ended by itself, and we are about to hear of it
+        say(f"agi: {problem}")
+        os._exit(code)
+
+    def _code(self, data: ev.EventData | None) -> int:
+        """The exit code of an ending; what is worth saying about it is said."""
+        self._printer.finish()
+        match data:
+            case ev.TurnFailed():
+                self._printer.note(f"agi: {line(data.error.message, 1000)}")
+                if data.error.hint:
+                    self._printer.note(f"     {line(data.error.hint, 1000)}")
+                return exits.FAILED
+            case ev.TurnCanceled():
+                if self._interrupts.code != exits.BROKEN_PIPE:
+                    self._printer.note(f"agi: {self._why_canceled(data.reason)}")
+                return exits.INTERRUPTED
+            case ev.TurnCompleted():
+                return self._completed(data)
+        return exits.OK
+
+    def _completed(self, data: ev.TurnCompleted) -> int:
+        if data.stop_reason in LIMITS:
+            self._printer.note(f"agi: {LIMITS[data.stop_reason]}")
+            return exits.LIMITED
+        if self._approver.refused:
+            self._printer.note("agi: refused, since nobody could be asked: " + "; ".join(self._approver.refused))
+            self._printer.note("     Run it at a terminal, or approve with --yes (commands: with --yes --trust).")
+            return exits.REFUSED
+        return exits.FAILED if data.verification == "failed" else exits.OK
+
+    def _why_canceled(self, reason: str) -> str:
+        if self._blocked:
+            return "another turn of this session waits for an approval; answer it first, or use a new session."
+        if self._interrupts.code:
+            return f"stopped: {REASONS.get(self._interrupts.code, 'interrupted')}."
+        return f"the turn was canceled{': ' + line(reason, 200) if reason else ''}."

@@ -1,0 +1,137 @@
+"""The shape of a client: the few things a face does with sessions, whichever way they are reached.
+
+How a command travels is the transports' business. May import: errors, protocol, trust.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from pathlib import Path
+from typing import Protocol
+
+from msgspec import Struct
+
+from agi.protocol.commands import Approve, Cancel, CreateSession, PostMessage, SetTrust
+from agi.protocol.events import Event
+from agi.protocol.messages import Message
+from agi.protocol.sessions import Session
+from agi.trust import TrustReason
+
+
+class ClientSettings(Struct, frozen=True, kw_only=True):
+    """Where a client works and what it was told at its start."""
+
+    project: Path
+    """The folder whose `.agi` holds the sessions."""
+    home_config: Path
+    """Where the user's own settings live."""
+    env: Mapping[str, str]
+    """The environment; never sent anywhere."""
+    trust_once: bool = False
+    """Trust the project for this run; a running daemon cannot be told that, so the harness runs in this process."""
+
+
+class Posted(Struct, frozen=True, kw_only=True):
+    """A message was added; `turn_id` answers it, if anything does."""
+
+    message_id: str
+    turn_id: str | None = None
+    queued: bool = False
+
+
+class Trust(Struct, frozen=True, kw_only=True):
+    """How a workspace stands with its user."""
+
+    path: str
+    trusted: bool
+    reason: TrustReason
+    changed: tuple[str, ...] = ()
+    """The files that differ from what was trusted."""
+    problem: str = ""
+    """Why it cannot be trusted at all; empty if it can."""
+
+
+class ModelOffer(Struct, frozen=True, kw_only=True):
+    """A model that can be asked for."""
+
+    provider: str
+    id: str
+    context_window: int | None = None
+    max_output_tokens: int | None = None
+    note: str = ""
+
+
+class ModelChoice(Struct, frozen=True, kw_only=True):
+    """The model that answers by default, and why."""
+
+    provider: str
+    model: str
+    reason: str
+    because: str
+
+
+class ModelList(Struct, frozen=True, kw_only=True):
+    """The models there are; where none answers by default, `problem` says why."""
+
+    models: tuple[ModelOffer, ...]
+    default: ModelChoice | None
+    problem: str = ""
+
+
+def end_of(session: Session) -> str:
+    """The position right behind everything that has happened in a session, to follow it from there."""
+    return f"{session.last_seq}@{session.epoch}"
+
+
+class Client(Protocol):
+    """Sessions, as a face sees them. Every method raises AgiError with the code of what went wrong."""
+
+    @property
+    def where(self) -> str:
+        """Where the harness runs, for people: a URL, or `this process`."""
+
+    @property
+    def notice(self) -> str:
+        """What a person should know about how it began; usually nothing."""
+
+    async def create_session(self, command: CreateSession) -> Session:
+        """Begin a session."""
+
+    async def post_message(self, session_id: str, command: PostMessage) -> Posted:
+        """Say something; returns at once, the answer is followed."""
+
+    def follow(self, session_id: str, after: str = "") -> AsyncGenerator[Event, None]:
+        """Events after a position (see `end_of`), past and live, each once, until the session is gone.
+
+        Without a position, from its beginning. Open text comes as `model_output_delta` too, as it is spoken.
+        """
+
+    async def approve(self, session_id: str, command: Approve) -> None:
+        """Answer a pending approval."""
+
+    async def cancel(self, session_id: str, command: Cancel) -> None:
+        """Stop a turn; its end is followed."""
+
+    async def session(self, session_id: str) -> Session:
+        """One session."""
+
+    async def sessions(self, *, limit: int = 100) -> list[Session]:
+        """Sessions, most recently touched first."""
+
+    async def messages(self, session_id: str) -> list[Message]:
+        """Everything that was said in a session, in order."""
+
+    async def delete_session(self, session_id: str) -> None:
+        """Remove a session for good."""
+
+    async def models(self) -> ModelList:
+        """The models that can be asked for."""
+
+    async def trust(self, path: Path) -> Trust:
+        """How a workspace stands."""
+
+    async def set_trust(self, command: SetTrust) -> Trust:
+        """Trust a workspace as it is now, or no longer."""
+
+    async def close(self) -> None:
+        """Let go of everything."""

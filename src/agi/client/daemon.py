@@ -1,0 +1,209 @@
+"""A running daemon, as a client: requests over HTTP, events as a stream that is taken up again where it broke off.
+
+Nothing is sent twice: only reading is tried again. May import: errors, protocol, net, trust, client.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from pathlib import Path
+from types import MappingProxyType
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from agi.client.answers import refusal, resync
+from agi.client.base import ModelList, Posted, Trust
+from agi.client.running import Daemon, running_daemon
+from agi.errors import AgiError, NotFound, Unavailable
+from agi.net.http import HttpClient, NetError, Response, Timeouts
+from agi.net.sse import SseEvent, sse_events
+from agi.protocol.commands import Approve, Cancel, CreateSession, PostMessage, SetTrust
+from agi.protocol.events import Event, parse_envelope
+from agi.protocol.messages import Message
+from agi.protocol.sessions import Session
+
+PROBE = Timeouts(connect=1.0, first_byte=2.0, idle=2.0)
+FOLLOW = Timeouts(connect=5.0, first_byte=30.0, idle=60.0)
+"""A daemon says something every few seconds, if only that it is still there."""
+PAUSES = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 2.0, 2.0, 2.0)
+"""Seconds between attempts to take up a broken stream; then it is given up."""
+PAGE = 500
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+T = TypeVar("T")
+
+
+class _Sessions(Struct):
+    sessions: list[Session]
+
+
+class _Messages(Struct):
+    messages: list[Message]
+    has_more: bool = False
+
+
+class DaemonClient:
+    """Speaks to a daemon under `/v1`."""
+
+    def __init__(self, project: Path, daemon: Daemon) -> None:
+        self._project = project
+        self._daemon = daemon
+        self._http = HttpClient()
+
+    @property
+    def where(self) -> str:
+        """The daemon's URL."""
+        return self._daemon.url
+
+    @property
+    def notice(self) -> str:
+        """Nothing: a daemon says such things in its own log."""
+        return ""
+
+    async def is_well(self) -> bool:
+        """Tell whether it answers, quickly."""
+        try:
+            async with await self._send("GET", "/healthz", timeouts=PROBE) as response:
+                await response.read()
+                return response.status == 200
+        except AgiError:
+            return False
+
+    async def create_session(self, command: CreateSession) -> Session:
+        """Begin a session."""
+        return await self._ask("POST", "/v1/sessions", Session, command)
+
+    async def post_message(self, session_id: str, command: PostMessage) -> Posted:
+        """Say something; the daemon answers at once."""
+        return await self._ask("POST", f"{_at(session_id)}/messages", Posted, command)
+
+    async def follow(self, session_id: str, after: str = "") -> AsyncGenerator[Event, None]:
+        """Events after a position; a stream that breaks is taken up behind the last event it told."""
+        cursor, begun, failures = after, False, 0
+        while failures < len(PAUSES):
+            try:
+                async with aclosing(self._stream(session_id, cursor)) as stream:
+                    async for told in stream:
+                        begun, failures = True, 0
+                        cursor = told.id or cursor
+                        if told.event == "resync":
+                            raise resync()
+                        if told.event != "heartbeat":
+                            yield parse_envelope(told.data)
+            except NetError:
+                pass
+            except NotFound:
+                if not begun:
+                    raise
+                return
+            # Broken off, or ended in good order: then the daemon stops, or the session is gone, as we are about to see.
+            await asyncio.sleep(PAUSES[failures])
+            failures += 1
+            self._daemon = running_daemon(self._project) or self._daemon
+        raise Unavailable(f"The daemon at {self.where} is gone.", hint="Start it again; the turn goes on then.")
+
+    async def approve(self, session_id: str, command: Approve) -> None:
+        """Answer a pending approval."""
+        await self._ask("POST", f"{_at(session_id)}/approve", object, command)
+
+    async def cancel(self, session_id: str, command: Cancel) -> None:
+        """Stop a turn."""
+        await self._ask("POST", f"{_at(session_id)}/cancel", object, command)
+
+    async def session(self, session_id: str) -> Session:
+        """One session."""
+        return await self._ask("GET", _at(session_id), Session)
+
+    async def sessions(self, *, limit: int = 100) -> list[Session]:
+        """Sessions, most recently touched first."""
+        return (await self._ask("GET", f"/v1/sessions?limit={limit}", _Sessions)).sessions
+
+    async def messages(self, session_id: str) -> list[Message]:
+        """Everything that was said in a session, in order."""
+        page = await self._ask("GET", f"{_at(session_id)}/messages?limit={PAGE}", _Messages)
+        found = page.messages
+        while page.has_more:
+            before = f"limit={PAGE}&before={found[0].id}"
+            page = await self._ask("GET", f"{_at(session_id)}/messages?{before}", _Messages)
+            found = [*page.messages, *found]
+        return found
+
+    async def delete_session(self, session_id: str) -> None:
+        """Remove a session for good."""
+        async with await self._send("DELETE", _at(session_id)) as response:
+            await self._checked(response)
+
+    async def models(self) -> ModelList:
+        """The models that can be asked for."""
+        return await self._ask("GET", "/v1/models", ModelList)
+
+    async def trust(self, path: Path) -> Trust:
+        """How a workspace stands."""
+        return await self._ask("GET", f"/v1/trust?path={_quoted(str(path))}", Trust)
+
+    async def set_trust(self, command: SetTrust) -> Trust:
+        """Trust a workspace as it is now, or no longer."""
+        return await self._ask("PUT", "/v1/trust", Trust, command)
+
+    async def close(self) -> None:
+        """Close the connections; what runs in the daemon goes on."""
+        await self._http.close()
+
+    async def _stream(self, session_id: str, cursor: str) -> AsyncGenerator[SseEvent, None]:
+        headers = {"accept": "text/event-stream"}
+        path = f"{_at(session_id)}/events" + (f"?after={_quoted(cursor)}" if cursor else "")
+        async with await self._send("GET", path, headers=headers, timeouts=FOLLOW) as response:
+            if response.status != 200:
+                await self._checked(response)
+            async with aclosing(response.chunks()) as chunks, aclosing(sse_events(chunks)) as events:
+                async for told in events:
+                    yield told
+
+    async def _ask(self, method: str, path: str, kind: type[T], command: Struct | None = None) -> T:
+        body = b"" if command is None else _encode(command)
+        headers = {"content-type": "application/json"} if body else {}
+        async with await self._send(method, path, headers=headers, body=body) as response:
+            answer = await self._checked(response)
+        try:
+            return msgspec.json.decode(answer, type=kind)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            message = f"{self.where} answered {method} {path} in a way that is not understood."
+            raise Unavailable(message, hint="Is it a daemon of this version?") from error
+
+    async def _checked(self, response: Response) -> bytes:
+        body = await response.read()
+        if response.status >= 300:
+            raise refusal(response.status, body, self.where)
+        return body
+
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        *,
+        headers: Mapping[str, str] = NO_HEADERS,
+        body: bytes = b"",
+        timeouts: Timeouts | None = None,
+    ) -> Response:
+        own = {"authorization": f"Bearer {self._daemon.token}"} if self._daemon.token else {}
+        url = self._daemon.url.rstrip("/") + path
+        return await self._http.request(method, url, headers={**headers, **own}, body=body, timeouts=timeouts)
+
+
+def _at(session_id: str) -> str:
+    return f"/v1/sessions/{_quoted(session_id)}"
+
+
+def _quoted(text: str) -> str:
+    """Percent-encode everything that could mean something in a path or a query."""
+    kept = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
+    return "".join(chr(byte) if byte in kept else f"%{byte:02X}" for byte in text.encode(errors="surrogateescape"))
+
+
+def _encode(command: Struct) -> bytes:
+    """Write a command, leaving out what was not said."""
+    fields = {name: getattr(command, name) for name in command.__struct_fields__}
+    return msgspec.json.encode({name: value for name, value in fields.items() if value is not None})

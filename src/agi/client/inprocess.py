@@ -1,0 +1,182 @@
+"""The harness in this process, as a client. To be imported late: it brings everything behind the front door with it.
+
+A turn ends with the process that runs it, so whoever closes this client waits for its turn first.
+May import: errors, protocol, config, trust, eventlog, sessions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from pathlib import Path
+from typing import cast
+
+import msgspec
+
+from agi.client.answers import resync
+from agi.client.base import ClientSettings, ModelChoice, ModelList, ModelOffer, Posted, Trust
+from agi.config import Flags
+from agi.errors import AgiError, Invalid, StorageError
+from agi.eventlog.base import Cursor, LiveDelta, parse_cursor
+from agi.eventlog.follow import Batch, Delivery
+from agi.protocol.commands import Approve, Cancel, CreateSession, PostMessage, SetTrust
+from agi.protocol.events import Event
+from agi.protocol.messages import Message
+from agi.protocol.sessions import Session
+from agi.sessions.harness import Harness, HarnessSettings
+from agi.sessions.sites import Sites
+from agi.trust import TrustState, set_trust, trust_state
+
+PAGE = 500
+
+
+class InProcessClient:
+    """Calls the harness's verbs directly."""
+
+    def __init__(self, settings: ClientSettings) -> None:
+        self._home_config = settings.home_config
+        self._harness = Harness(
+            HarnessSettings(
+                project=settings.project,
+                home_config=settings.home_config,
+                env=settings.env,
+                trust_once=settings.trust_once,
+            )
+        )
+        self._harness.runners.on_failure = self._hear_failure
+        self._failure: AgiError | None = None
+        self._followers: set[asyncio.Task[object]] = set()
+
+    @property
+    def where(self) -> str:
+        """Always `this process`."""
+        return "this process"
+
+    @property
+    def notice(self) -> str:
+        """Says so if the database was missing or damaged."""
+        done = self._harness.rebuilt
+        if done is None:
+            return ""
+        return f"The database was rebuilt from its mirror: {done.sessions} sessions with {done.events} events."
+
+    async def create_session(self, command: CreateSession) -> Session:
+        """Begin a session."""
+        return await self._harness.create_session(command)
+
+    async def post_message(self, session_id: str, command: PostMessage) -> Posted:
+        """Say something."""
+        posted = await self._harness.post_message(session_id, command)
+        return Posted(message_id=posted.message_id, turn_id=posted.turn_id, queued=posted.queued)
+
+    async def follow(self, session_id: str, after: str = "") -> AsyncGenerator[Event, None]:
+        """Events after a position, past and live; raises what stopped the session's runner, if something did."""
+        cursor = parse_cursor(after) if after else Cursor(0, None, self._harness.log.epoch)
+        batches = cast("AsyncGenerator[Batch, None]", self._harness.follow(session_id, cursor))
+        task = asyncio.current_task()
+        if task is not None:
+            self._followers.add(task)
+        try:
+            if self._failure is not None:
+                raise self._failure
+            async with aclosing(batches):
+                async for batch in batches:
+                    if batch.resync:
+                        raise resync()
+                    for delivery in batch.deliveries:
+                        yield _event(delivery)
+        except asyncio.CancelledError:
+            if self._failure is None or task is None:
+                raise
+            task.uncancel()
+            raise self._failure from None
+        finally:
+            if task is not None:
+                self._followers.discard(task)
+
+    async def approve(self, session_id: str, command: Approve) -> None:
+        """Answer a pending approval."""
+        await self._harness.approve(session_id, command)
+
+    async def cancel(self, session_id: str, command: Cancel) -> None:
+        """Stop a turn."""
+        await self._harness.cancel(session_id, command)
+
+    async def session(self, session_id: str) -> Session:
+        """One session."""
+        return self._harness.session(session_id)
+
+    async def sessions(self, *, limit: int = 100) -> list[Session]:
+        """Sessions, most recently touched first."""
+        return self._harness.sessions(limit=limit)
+
+    async def messages(self, session_id: str) -> list[Message]:
+        """Everything that was said in a session, in order."""
+        found, more = self._harness.messages(session_id, limit=PAGE, before=None)
+        while more:
+            earlier, more = self._harness.messages(session_id, limit=PAGE, before=found[0].id)
+            found = [*earlier, *found]
+        return found
+
+    async def delete_session(self, session_id: str) -> None:
+        """Remove a session for good."""
+        await self._harness.delete_session(session_id)
+
+    async def models(self) -> ModelList:
+        """The models that can be asked for."""
+        models = self._harness.site().models
+        offers = msgspec.convert(models.list(), tuple[ModelOffer, ...], from_attributes=True)
+        try:
+            default = msgspec.convert(models.describe(), ModelChoice, from_attributes=True)
+        except Invalid as error:
+            return ModelList(models=offers, default=None, problem=f"{error.message} {error.hint}")
+        return ModelList(models=offers, default=default)
+
+    async def trust(self, path: Path) -> Trust:
+        """How a workspace stands."""
+        return _trust(path, trust_state(path, self._home_config))
+
+    async def set_trust(self, command: SetTrust) -> Trust:
+        """Trust a workspace as it is now, or no longer."""
+        path = Path(command.path)
+        return _trust(path, set_trust(path, self._home_config, command.trusted))
+
+    async def close(self) -> None:
+        """Stop whatever still runs and close the log."""
+        await self._harness.close()
+
+    def _hear_failure(self, session_id: str, error: BaseException) -> None:
+        """A session's runner died: nothing will come any more, so whoever waits must hear of it."""
+        if not session_id:
+            return  # leases could not be renewed this time; the turn itself goes on
+        text = f"The session stopped: {type(error).__name__}: {error}"
+        self._failure = error if isinstance(error, AgiError) else StorageError(text, code="internal_error")
+        for task in self._followers:
+            task.cancel()
+
+
+def default_model(settings: ClientSettings) -> tuple[str, ModelChoice]:
+    """Tell which agent and model a question goes to that names none; opens no log. Raises what is wrong with it."""
+    sites = Sites(home_config=settings.home_config, env=settings.env, flags=Flags())
+    site = sites.get(settings.project)
+    try:
+        agent = site.agents.default(site.config)
+        choice = site.models.describe(default_provider=agent.provider, default_model=agent.model)
+    finally:
+        site.workspace.close()
+    return agent.name, msgspec.convert(choice, ModelChoice, from_attributes=True)
+
+
+def _trust(path: Path, state: TrustState) -> Trust:
+    return Trust(
+        path=str(path), trusted=state.trusted, reason=state.reason, changed=state.changed, problem=state.problem
+    )
+
+
+def _event(told: Delivery) -> Event:
+    """A delivery as an event; open text is numbered by the last event before it."""
+    item = told.item
+    if isinstance(item, LiveDelta):
+        return Event.of(told.cursor.seq, item.ts, item.session_id, item.turn_id, item.data)
+    return item

@@ -1,0 +1,118 @@
+"""What clients may choose from: agents, tools, models. May import: errors, protocol, policy, sessions, server."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+from starlette.types import ASGIApp
+
+from agi.agents.base import Agent
+from agi.errors import Invalid
+from agi.models.base import ModelInfo
+from agi.models.resolve import Choice
+from agi.policy.approval import is_listed
+from agi.protocol.tools import ToolDefinition
+from agi.server.answers import Json
+from agi.server.request import Request
+from agi.server.routes import Route
+from agi.sessions.harness import Harness
+from agi.sessions.sites import Site
+
+
+class AgentInfo(Struct, frozen=True, kw_only=True):
+    """An agent a session can have; `tools` are those it may use."""
+
+    name: str
+    description: str
+    tools: tuple[str, ...]
+    max_steps: int
+    source: Literal["builtin", "project"]
+
+
+class AgentList(Struct, frozen=True):
+    """Every agent, and the one of a session that names none."""
+
+    agents: list[AgentInfo]
+    default: str
+
+
+class ToolList(Struct, frozen=True):
+    """Every tool, sorted by name."""
+
+    tools: tuple[ToolDefinition, ...]
+
+
+class ModelList(Struct, frozen=True, kw_only=True):
+    """The models there are and the one that answers by default; where there is none, `problem` says why."""
+
+    models: tuple[ModelInfo, ...]
+    default: Choice | None
+    problem: str = ""
+
+
+async def list_agents(request: Request[None, None]) -> ASGIApp:
+    """The project's agents."""
+    site = request.harness.site()
+    agents = [_agent(request.harness, site, agent) for agent in site.agents.all()]
+    return Json(AgentList(agents, site.agents.default(site.config).name))
+
+
+async def list_tools(request: Request[None, None]) -> ASGIApp:
+    """Every tool."""
+    return Json(ToolList(request.harness.registry.definitions()))
+
+
+async def list_models(request: Request[None, None]) -> ASGIApp:
+    """The models of the providers that are set up."""
+    site = request.harness.site()
+    default, problem = default_model(site)
+    return Json(ModelList(models=site.models.list(), default=default, problem=problem))
+
+
+def default_model(site: Site) -> tuple[Choice | None, str]:
+    """The model that answers by default, or why none does."""
+    try:
+        return site.models.describe(), ""
+    except Invalid as error:
+        return None, f"{error.message} {error.hint}"
+
+
+def _agent(harness: Harness, site: Site, agent: Agent) -> AgentInfo:
+    return AgentInfo(
+        name=agent.name,
+        description=agent.description,
+        tools=tuple(tool.name for tool in harness.registry.definitions() if is_listed(tool, agent.tools)),
+        max_steps=site.config.max_steps(agent.name) or agent.max_steps,
+        source=agent.source,
+    )
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/v1/agents",
+        handler=list_agents,
+        name="listAgents",
+        summary="The agents a session can have.",
+        answers={200: AgentList},
+        errors=(422,),
+    ),
+    Route(
+        method="GET",
+        path="/v1/tools",
+        handler=list_tools,
+        name="listTools",
+        summary="The tools there are.",
+        answers={200: ToolList},
+    ),
+    Route(
+        method="GET",
+        path="/v1/models",
+        handler=list_models,
+        name="listModels",
+        summary="The models that can be asked, and which one is by default.",
+        answers={200: ModelList},
+        errors=(422,),
+    ),
+)

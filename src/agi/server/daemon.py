@@ -1,0 +1,83 @@
+"""One daemon a folder, and how others find it: `.agi/daemon.lock`, held while it runs, and `.agi/daemon.json`.
+
+The file tells a token, so only its owner may read it. The lock is the truth about whether a daemon runs; the file only
+says where. May import: errors, protocol.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from agi.errors import Conflict, StorageError
+from agi.protocol.times import to_rfc3339
+
+LOCK = "daemon.lock"
+RECORD = "daemon.json"
+
+
+class DaemonRecord(Struct, frozen=True, kw_only=True):
+    """What `daemon.json` holds."""
+
+    url: str
+    pid: int
+    started_at: str
+    token: str
+
+
+def read_record(folder: Path) -> DaemonRecord | None:
+    """The daemon of this data folder as it was last recorded; None if none is, or nobody can say."""
+    try:
+        fd = os.open(folder / RECORD, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with os.fdopen(fd, "rb") as file:
+            if os.fstat(fd).st_uid != os.getuid():
+                return None  # somebody else's word about where our daemon is
+            return msgspec.json.decode(file.read(65536), type=DaemonRecord)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+class Berth:
+    """The right to be the daemon of a data folder, from construction until `leave`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            self._fd = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StorageError(f"{folder / LOCK} cannot be opened: {error.strerror}.", hint="Look at it.") from error
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(self._fd)
+            raise _taken(folder) from error
+
+    def announce(self, url: str, token: str) -> None:
+        """Tell clients where the daemon is and how to be let in; all of it or nothing."""
+        record = DaemonRecord(url=url, pid=os.getpid(), started_at=to_rfc3339(time.time()), token=token)
+        beside = self._folder / f".{RECORD}.{os.getpid()}"
+        beside.unlink(missing_ok=True)
+        fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with os.fdopen(fd, "wb") as file:
+            file.write(msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n")
+        os.replace(beside, self._folder / RECORD)
+
+    def leave(self) -> None:
+        """Stop being the daemon."""
+        record = read_record(self._folder)
+        if record is not None and record.pid == os.getpid():
+            (self._folder / RECORD).unlink(missing_ok=True)
+        os.close(self._fd)
+
+
+def _taken(folder: Path) -> Conflict:
+    record = read_record(folder)
+    where = f"process {record.pid} at {record.url}" if record else "a process that has not said where it is"
+    hint = "Use that one, or stop it first."
+    return Conflict(f"A daemon runs for this folder already: {where}.", code="daemon_running", hint=hint)

@@ -1,0 +1,127 @@
+"""`/healthz`: it is there. `/v1/health`: what a person should know about it. No key is ever told.
+
+May import: errors, sessions, server.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+from starlette.types import ASGIApp
+
+from agi import __version__
+from agi.errors import AgiError
+from agi.models.resolve import Choice
+from agi.server.answers import Json
+from agi.server.catalog import default_model
+from agi.server.request import Request
+from agi.server.routes import Route
+
+UNSANDBOXED = "commands run without a sandbox in this version"
+
+
+class Alive(Struct, frozen=True):
+    """It is there."""
+
+    status: Literal["ok"] = "ok"
+
+
+class Storage(Struct, frozen=True, kw_only=True):
+    """Where the log is and how it stands; a mirror that fails loses nothing, but says so."""
+
+    path: str
+    epoch: int
+    sessions: int
+    mirror_ok: bool
+
+
+class Sandbox(Struct, frozen=True, kw_only=True):
+    """How commands are kept in."""
+
+    rung: Literal["none"]
+    warning: str
+
+
+class ProviderInfo(Struct, frozen=True, kw_only=True):
+    """A provider; `configured` when there is a key or an address for it."""
+
+    name: str
+    enabled: bool
+    configured: bool
+
+
+class Health(Struct, frozen=True, kw_only=True):
+    """How the daemon stands."""
+
+    status: Literal["ok"]
+    version: str
+    project: str
+    trusted: bool
+    storage: Storage
+    sandbox: Sandbox
+    providers: list[ProviderInfo]
+    default_model: Choice | None
+    warnings: list[str]
+
+
+async def alive(request: Request[None, None]) -> ASGIApp:
+    """Say so."""
+    return Json(Alive())
+
+
+async def health(request: Request[None, None]) -> ASGIApp:
+    """Everything at a glance; settings that cannot be read are a warning here, not a failure."""
+    providers: list[ProviderInfo] = []
+    default, warnings, trusted = None, [UNSANDBOXED], False
+    try:
+        site = request.harness.site()
+        trusted = site.trusted
+        providers = [
+            ProviderInfo(name=name, enabled=one.enabled, configured=bool(one.api_key or one.base_url))
+            for name, one in site.config.providers.items()
+        ]
+        default, problem = default_model(site)
+        warnings += [*site.config.warnings, *([problem] if problem else [])]
+    except AgiError as error:
+        warnings.append(f"{error.message} {error.hint}")
+    return Json(
+        Health(
+            status="ok",
+            version=__version__,
+            project=str(request.harness.project),
+            trusted=trusted,
+            storage=_storage(request),
+            sandbox=Sandbox(rung="none", warning=UNSANDBOXED),
+            providers=providers,
+            default_model=default,
+            warnings=warnings,
+        )
+    )
+
+
+def _storage(request: Request[None, None]) -> Storage:
+    log = request.harness.log
+    count = log.db.execute("SELECT count(*) FROM sessions").fetchone()[0]
+    return Storage(path=str(log.path), epoch=log.epoch, sessions=count, mirror_ok=log.mirror.failure is None)
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/healthz",
+        handler=alive,
+        name="isAlive",
+        summary="Whether the daemon is there; needs no credential.",
+        answers={200: Alive},
+        is_open=True,
+    ),
+    Route(
+        method="GET",
+        path="/v1/health",
+        handler=health,
+        name="getHealth",
+        summary="Version, storage, sandbox, providers and warnings.",
+        answers={200: Health},
+    ),
+)

@@ -1,0 +1,124 @@
+"""`/v1/sessions/{session_id}/messages`: what was said, and saying something.
+
+`parts` answers at once, `content` when the turn has ended, `wait` overrides both; with `Accept: text/event-stream` the
+wait becomes a stream of the turn. May import: protocol, sessions, server.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+from starlette.types import ASGIApp
+
+from agi.eventlog.base import Cursor
+from agi.protocol.commands import PostMessage
+from agi.protocol.events import VerificationStatus
+from agi.protocol.messages import Message, StopReason, Usage
+from agi.protocol.sessions import TurnStatus
+from agi.server.answers import Json
+from agi.server.replies import Ending, stream_turn, wait_for_turn
+from agi.server.request import Request
+from agi.server.routes import Route
+
+Limit = Annotated[int, Meta(ge=1, le=1000, description="At most this many, the latest.")]
+MessageId = Annotated[str, Meta(pattern="^msg_[0-9a-f]{32}$", description="Only messages before this one.")]
+
+
+class MessagesQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which messages."""
+
+    limit: Limit = 100
+    before: MessageId | UnsetType = UNSET
+
+
+class Messages(Struct, frozen=True):
+    """A page of messages in the order they were said."""
+
+    messages: list[Message]
+    has_more: bool
+    """Whether there are earlier ones."""
+
+
+class Accepted(Struct, frozen=True, kw_only=True):
+    """The message is in the log; `turn_id` answers it, if anything does."""
+
+    message_id: str
+    turn_id: str | None
+    queued: bool
+    """Another turn is running; this one waits for it."""
+
+
+class TurnReply(Struct, frozen=True, kw_only=True):
+    """The turn has ended; `message` is the last thing the agent said in it."""
+
+    message: Message | None
+    turn_id: str
+    message_id: str
+    turn_status: TurnStatus
+    stop_reason: StopReason
+    usage: Usage
+    verification: VerificationStatus
+
+
+async def list_messages(request: Request[None, MessagesQuery]) -> ASGIApp:
+    """A page of messages with their parts."""
+    before = request.query.before
+    found, has_more = request.harness.messages(
+        request.session_id, limit=request.query.limit, before=None if before is UNSET else before
+    )
+    return Json(Messages(found, has_more))
+
+
+async def post(request: Request[PostMessage, None]) -> ASGIApp:
+    """Say something, and wait for the answer or not."""
+    command, session_id = request.body, request.session_id
+    log = request.harness.log
+    start = Cursor(log.last_seq(session_id), None, log.epoch)
+    posted = await request.harness.post_message(session_id, command)
+    waits = command.content is not None if command.wait is None else command.wait
+    if posted.turn_id is None or not waits:
+        accepted = Accepted(message_id=posted.message_id, turn_id=posted.turn_id, queued=posted.queued)
+        return Json(accepted, 202)
+    if request.wants_events():
+        return stream_turn(request, session_id, posted.turn_id, start)
+    ending = await wait_for_turn(request, session_id, posted.turn_id)
+    if not isinstance(ending, Ending):
+        return ending
+    return Json(
+        TurnReply(
+            message=ending.message,
+            turn_id=posted.turn_id,
+            message_id=posted.message_id,
+            turn_status=ending.status,
+            stop_reason=ending.stop_reason,
+            usage=ending.usage,
+            verification=ending.verification,
+        )
+    )
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/v1/sessions/{session_id}/messages",
+        handler=list_messages,
+        name="listMessages",
+        summary="A session's messages with their parts, the latest page first asked for.",
+        query=MessagesQuery,
+        answers={200: Messages},
+        errors=(404,),
+    ),
+    Route(
+        method="POST",
+        path="/v1/sessions/{session_id}/messages",
+        handler=post,
+        name="postMessage",
+        summary="Say something: `parts` answers at once, `content` when the turn has ended or as a stream of it.",
+        body=PostMessage,
+        answers={200: TurnReply, 202: Accepted},
+        streams="stream",
+        errors=(404, 422, 502, 503, 507),
+        example={"role": "user", "parts": [{"type": "text", "text": "Please update the README."}], "auto_run": True},
+    ),
+)

@@ -1,0 +1,163 @@
+"""The database file: settings every connection has, steps that are taken once, files that are not ours to touch."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import threading
+
+import pytest
+
+from agi.errors import Damaged, StorageError
+from agi.eventlog.schema import BUSY_MS, STEPS, connect, prepare
+from agi.views.tables import Tables
+
+ALL = (*STEPS, *Tables.steps)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / ".agi" / "agi.sqlite"
+
+
+def pragma(db: sqlite3.Connection, name: str) -> object:
+    return db.execute(f"PRAGMA {name}").fetchone()[0]
+
+
+def test_every_connection_has_the_settings_the_log_relies_on(path):
+    """WAL, full sync, foreign keys and a long wait for locks; SQLite's own defaults are none of these."""
+    prepare(path, ALL)
+    db = connect(path)
+
+    assert [pragma(db, name) for name in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")] == [
+        "wal",
+        2,
+        1,
+        BUSY_MS,
+    ]
+    db.close()
+
+
+def test_the_file_and_its_folder_are_private(path):
+    """Nobody else on the machine reads along, whatever the umask says."""
+    before = os.umask(0)
+    try:
+        prepare(path, ALL)
+        db = connect(path)
+        db.execute("BEGIN IMMEDIATE")
+        modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
+        db.close()
+    finally:
+        os.umask(before)
+
+    assert set(modes.values()) == {0o600}
+    assert "agi.sqlite-wal" in modes
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+def test_steps_are_taken_once(path):
+    """A second start changes nothing; an added step is all that runs."""
+    taken: list[str] = []
+    prepare(path, (*ALL, lambda db: taken.append("three")))
+    prepare(path, (*ALL, lambda db: taken.append("three"), lambda db: taken.append("four")))
+
+    assert taken == ["three", "four"]
+    db = connect(path)
+    assert pragma(db, "user_version") == 4
+    db.close()
+
+
+def test_a_step_that_fails_leaves_the_file_as_it_was(path):
+    """All steps are taken in one transaction."""
+    prepare(path, STEPS)
+
+    def fail(db: sqlite3.Connection) -> None:
+        db.execute("CREATE TABLE half (x)")
+        raise sqlite3.IntegrityError("no")
+
+    with pytest.raises(StorageError):
+        prepare(path, (*STEPS, fail))
+
+    db = connect(path)
+    assert pragma(db, "user_version") == 1
+    assert db.execute("SELECT count(*) FROM sqlite_master WHERE name='half'").fetchone()[0] == 0
+    db.close()
+
+
+def test_a_file_of_a_newer_version_is_refused_and_not_touched(path):
+    """An old agi does not write into a new database."""
+    prepare(path, ALL)
+    db = connect(path)
+    db.execute("PRAGMA user_version=99")
+    db.close()
+    before = path.read_bytes()
+
+    with pytest.raises(StorageError) as refused:
+        prepare(path, ALL)
+
+    assert refused.value.code == "database_too_new"
+    assert refused.value.hint
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("content", [b"not a database at all, but long enough to be looked at" * 40, os.urandom(8192)])
+def test_a_file_that_is_no_database_is_damaged(path, content):
+    """It is named as damaged, with the way out, and left as it is."""
+    path.parent.mkdir()
+    path.write_bytes(content)
+
+    with pytest.raises(Damaged) as refused:
+        prepare(path, ALL)
+
+    assert "agi repair" in refused.value.hint
+    assert path.read_bytes() == content
+
+
+def test_what_cannot_be_opened_is_a_storage_error(tmp_path):
+    """A folder in its place, a file where the folder should be, a link to nowhere: our error, not Python's."""
+    (tmp_path / "folder.sqlite").mkdir()
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "link.sqlite").symlink_to(tmp_path / "elsewhere.sqlite")
+
+    for path in (tmp_path / "folder.sqlite", tmp_path / "file" / "agi.sqlite", tmp_path / "link.sqlite"):
+        with pytest.raises(StorageError) as refused:
+            prepare(path, ALL)
+        assert refused.value.hint
+    assert not (tmp_path / "elsewhere.sqlite").exists()
+
+
+def test_many_starts_at_once_make_one_database(tmp_path):
+    """Processes that start together on an empty folder neither collide nor meet a lock."""
+    failures: list[Exception] = []
+
+    def start(path, barrier: threading.Barrier) -> None:
+        barrier.wait()
+        try:
+            prepare(path, ALL)
+        except Exception as error:
+            failures.append(error)
+
+    for n in range(12):
+        barrier = threading.Barrier(8)
+        threads = [threading.Thread(target=start, args=(tmp_path / str(n) / "x.sqlite", barrier)) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    assert failures == []
+
+
+def test_ids_are_never_used_again(path):
+    """Whoever has seen the newest id knows that a later event has a higher one, also after a deletion."""
+    prepare(path, STEPS)
+    db = connect(path)
+    insert = "INSERT INTO events (session_id, seq, ts, type, data) VALUES ('s', ?, 't', 'x', '{}')"
+    db.execute(insert, (1,))
+    db.execute("DELETE FROM events")
+
+    assert db.execute(insert, (1,)).lastrowid == 2
+    with pytest.raises(sqlite3.IntegrityError):
+        db.execute(insert, (1,))
+    db.close()

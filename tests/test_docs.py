@@ -1,0 +1,248 @@
+"""The documents say what the program does: everything a user meets is in them, and their links and examples hold."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import agi
+from agi.cli import exits
+from agi.cli.main import ASK_OPTIONS, COMMANDS
+from agi.config.load import VARIABLES
+from agi.config.settings import NAMED, SECTIONS, Settings
+from agi.protocol.events import DATA_TYPES
+from agi.server.app import ROUTES
+from agi.server.errors import STATUSES
+from agi.tools.builtin import builtin_tools
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+ADRS = sorted((ROOT / "docs" / "adr").glob("[0-9]*.md"))
+
+_LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+_FENCE = re.compile(r"^(`{3,})([a-z]*)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
+_HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
+
+
+def read(name: str) -> str:
+    return (ROOT / name).read_text()
+
+
+def prose(text: str) -> str:
+    """A page without its code blocks."""
+    return _FENCE.sub("", text)
+
+
+def anchors(path: Path) -> set[str]:
+    """The anchors of a page's headings, as they are made on the common code hosts."""
+    headings = [heading.replace("`", "") for heading in _HEADING.findall(prose(path.read_text()))]
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+def section(page: str, heading: str) -> str:
+    """What stands between a heading and the next one."""
+    found = re.search(rf"^#+ +{re.escape(heading)}\n(.*?)(?=^#|\Z)", page, re.MULTILINE | re.DOTALL)
+    assert found, f"there is no heading {heading!r}"
+    return found[1]
+
+
+def config_keys(shape: type = Settings, at: str = "") -> Iterator[str]:
+    """Every key of a settings file, sections spelled out."""
+    for key in shape.__struct_encode_fields__:
+        if key in SECTIONS.get(shape, {}):
+            yield from config_keys(SECTIONS[shape][key], f"{at}{key}.")
+        elif shape is Settings and key in NAMED:
+            yield from config_keys(NAMED[key], f"{at}{key}.<name>.")
+        else:
+            yield at + key
+
+
+def examples() -> Iterator[tuple[str, list[str]]]:
+    """The commands of README's console blocks that start with `agi`, each with the output shown for it."""
+    for _, language, block in _FENCE.findall(read("README.md")):
+        if language == "console":
+            for run in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+                command, *shown = run.rstrip("\n").split("\n")
+                if command.startswith("agi "):
+                    yield command, shown
+
+
+def fits(shown: str, line: str) -> bool:
+    """Whether a line came out as shown; `…` stands for anything."""
+    return re.fullmatch(".*".join(re.escape(part) for part in shown.split("…")), line) is not None
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.name)
+def test_every_route_is_described_with_its_parameters(route) -> None:
+    """Whatever can be asked for over HTTP stands in docs/api.md."""
+    page = read("docs/api.md")
+    rows = [line for line in page.splitlines() if line.startswith(f"| `{route.method} {route.path}` |")]
+    query = route.query.__struct_encode_fields__ if route.query else ()
+
+    assert len(rows) == 1
+    assert [name for name in query if f"`?{name}=" not in rows[0]] == []
+    assert [name for name in _fields(route.body) if not re.search(rf"\b{name}\b", page)] == []
+
+
+def test_no_route_is_described_that_does_not_exist() -> None:
+    """A route that was removed leaves the document too."""
+    described = re.findall(r"^\| `([A-Z]+ /\S+)` \|", read("docs/api.md"), re.MULTILINE)
+
+    assert sorted(described) == sorted(f"{route.method} {route.path}" for route in ROUTES)
+
+
+def test_every_status_of_an_error_is_described() -> None:
+    """A client can look up each number it may get."""
+    described = section(read("docs/api.md"), "Errors")
+
+    assert [status for status in {*STATUSES.values(), 401, 405, 415} if f"| {status} |" not in described] == []
+
+
+def _fields(body: object) -> tuple[str, ...]:
+    return getattr(body, "__struct_encode_fields__", ())
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_is_described_with_its_options(command: str) -> None:
+    """What can be typed can be looked up in docs/cli.md."""
+    described = section(read("docs/cli.md"), f"agi {command}")
+
+    assert [option for option in COMMANDS[command][1] if option not in described] == []
+
+
+def test_asking_is_described_with_all_its_options_and_exit_codes() -> None:
+    """The command that has no name is described like the others."""
+    page = read("docs/cli.md")
+    codes = [value for name, value in vars(exits).items() if name.isupper() and isinstance(value, int)]
+
+    assert [option for option in ASK_OPTIONS if f"`{option}" not in section(page, 'agi "…"')] == []
+    assert [code for code in codes if not re.search(rf"^\|.*\b{code}\b.*\|", page, re.MULTILINE)] == []
+
+
+@pytest.mark.parametrize("kind", DATA_TYPES)
+def test_every_event_type_is_described_with_all_its_fields(kind: str) -> None:
+    """Whoever reads the log finds each word of it in docs/events.md."""
+    described = section(read("docs/events.md"), f"`{kind}`")
+
+    assert [name for name in DATA_TYPES[kind].__struct_encode_fields__ if f"`{name}`" not in described] == []
+
+
+def test_no_event_type_is_described_that_does_not_exist() -> None:
+    """A renamed or removed type leaves the document too."""
+    described = re.findall(r"^#### `(\w+)`$", read("docs/events.md"), re.MULTILINE)
+
+    assert sorted(described) == sorted(DATA_TYPES)
+
+
+@pytest.mark.parametrize("key", list(config_keys()))
+def test_every_setting_is_described(key: str) -> None:
+    """A key that can be set can be looked up."""
+    assert f"`{key}`" in read("docs/config.md")
+
+
+@pytest.mark.parametrize("names", VARIABLES.values(), ids=VARIABLES)
+def test_every_environment_variable_is_described(names: tuple[str, str]) -> None:
+    """What is read from the environment is no secret."""
+    assert [name for name in names if f"`{name}`" not in read("docs/config.md")] == []
+
+
+@pytest.mark.parametrize("tool", builtin_tools(), ids=lambda tool: tool.definition.name)
+def test_every_tool_is_described_with_its_arguments(tool) -> None:
+    """What an agent can do is written down: name, aliases, kind and arguments."""
+    page, definition = read("docs/tools.md"), tool.definition
+    described = section(page, definition.name)
+
+    assert all(f"`{alias}`" in page for alias in definition.aliases)
+    assert f"| `{definition.name}` |" in page
+    assert [name for name in definition.input_schema["properties"] if name not in described] == []
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_between_pages_lead_somewhere(path: Path) -> None:
+    """A link names a file that is there, and a heading in it."""
+    broken = []
+    for target in _LINK.findall(prose(path.read_text())):
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        page = (path.parent / name).resolve() if name else path
+        if not page.exists() or (anchor and anchor not in anchors(page)):
+            broken.append(target)
+    assert broken == []
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_pages_name_no_machine(path: Path) -> None:
+    """Nothing in a document belongs to the machine it was written on."""
+    found = re.findall(
+        r"/work/|/tmp/|/root/|/home/\w+|[\w.-]*(?:pypi|registry|artifactory|nexus)\.[\w.-]+", path.read_text()
+    )
+
+    assert found == []
+
+
+def test_the_readme_is_short_enough_to_be_read() -> None:
+    """Between a page and two."""
+    assert 60 <= len(read("README.md").splitlines()) <= 150
+
+
+@pytest.mark.parametrize("path", ADRS, ids=lambda path: path.stem)
+def test_a_decision_is_one_page_with_the_usual_parts(path: Path) -> None:
+    """Date, status, context, decision, consequences; and it is listed."""
+    text = path.read_text()
+
+    assert text.startswith(f"# {path.stem[:4]}. ")
+    assert re.search(r"^- Date: \d{4}-\d\d-\d\d\n- Status: accepted", text, re.MULTILINE)
+    assert all(f"\n## {part}\n" in text for part in ("Context", "Decision", "Consequences", "Turned down"))
+    assert len(text.splitlines()) <= 60
+    assert f"({path.name})" in read("docs/adr/README.md")
+
+
+@pytest.fixture(scope="module")
+def larder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project that the README's examples are run in."""
+    project = tmp_path_factory.mktemp("examples") / "larder"
+    (project / "src").mkdir(parents=True)
+    (project / "src" / "larder.py").write_text("print('bread')\n")
+    (project / "README.md").write_text("# Larder\n\nA small program that keeps a list of what is in the kitchen.\n")
+    return project
+
+
+def run_shell(command: str, project: Path) -> subprocess.CompletedProcess[str]:
+    """Run a line of the README with nobody at the terminal, no provider and settings of its own."""
+    agi_function = f'agi() {{ "{sys.executable}" -m agi.cli.main "$@"; }}'
+    return subprocess.run(
+        ["bash", "-c", f"{agi_function}; {command}"],
+        cwd=project,
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": str(project.parent),
+            "PYTHONPATH": str(Path(agi.__file__).parent.parent),
+            "PYTHONUTF8": "1",
+        },
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        timeout=60,
+    )
+
+
+def test_the_readmes_examples_run_and_say_what_is_shown(larder: Path) -> None:
+    """The transcript is what really comes out, with the model that needs no provider; in order, in one project."""
+    found = list(examples())
+    assert len(found) >= 3
+    for command, shown in found:
+        done = run_shell(command, larder)
+        lines = done.stdout.splitlines()
+
+        assert done.returncode == 0, done.stdout
+        if shown:
+            assert len(shown) == len(lines)
+            assert [(want, line) for want, line in zip(shown, lines, strict=True) if not fits(want, line)] == []

@@ -1,0 +1,67 @@
+"""What the tests of tools share: a workspace, and a way to call a tool as a model would."""
+
+import json
+
+import pytest
+from msgspec import Raw
+
+from agi.tools.base import Registry, ToolCall, ToolContext
+from agi.tools.builtin import builtin_tools
+from agi.workspace.handle import Workspace
+
+TURN = "turn_" + "0" * 32
+
+
+class Desk:
+    """A workspace with every built-in tool at hand."""
+
+    def __init__(self, folder):
+        self.root = folder / "proj"
+        self.root.mkdir()
+        self.session = folder / "session"
+        self.session.mkdir()
+        self.workspace = Workspace.open(self.root)
+        self.heard = []
+        self.registry = Registry(builtin_tools())
+        self.verify_commands = ()
+
+    @property
+    def context(self):
+        """What a tool is given."""
+        return ToolContext(
+            workspace=self.workspace,
+            artifacts=self.session / "artifacts" / TURN,
+            artifact_ref=f"artifacts/{TURN}",
+            output=lambda *said: self.heard.append(said),
+            verify_commands=self.verify_commands,
+        )
+
+    async def use(self, name, **given):
+        """Call a tool with these arguments."""
+        return await self.registry.invoke(self.context, ToolCall("call_1", name, Raw(json.dumps(given).encode())))
+
+    async def text(self, name, **given):
+        """Call a tool and give the text the model is shown."""
+        result = await self.use(name, **given)
+        return result.parts[0].text
+
+    def write(self, path, content):
+        """Put a file into the workspace."""
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content if isinstance(content, bytes) else content.encode())
+        file.chmod(0o644)
+        return file
+
+    def tree(self):
+        """All files of the workspace with their bytes."""
+        files = (path for path in self.root.rglob("*") if path.is_file())
+        return {str(path.relative_to(self.root)): path.read_bytes() for path in files}
+
+
+@pytest.fixture
+def desk(tmp_path):
+    """A fresh workspace with all tools."""
+    fresh = Desk(tmp_path)
+    yield fresh
+    fresh.workspace.close()
