@@ -61,10 +61,10 @@ class Terminal:
         """Press keys."""
         os.write(self._master, keys.encode())
 
-    async def shows(self, text: str) -> None:
-        """Wait until something stands on the screen."""
+    async def shows(self, text: str, times: int = 1) -> None:
+        """Wait until something stands on the screen, so many times."""
         async with asyncio.timeout(20):
-            while text not in self.text:
+            while self.text.count(text) < times:
                 self._news.clear()
                 await self._news.wait()
 

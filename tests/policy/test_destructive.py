@@ -326,6 +326,7 @@ rg -n 'drop' .
 find . -name '*.py' -not -path './.git/*'
 find . -type f | xargs grep -l foo
 xargs -n1 echo < list
+xargs -I {} echo {} < list
 wc -l $(git ls-files)
 for f in *.py; do wc -l "$f"; done
 if [ -f x ]; then cat x; else echo none; fi

@@ -11,6 +11,7 @@ import json
 import os
 import random
 import signal
+import sqlite3
 import sys
 from pathlib import Path
 
@@ -126,7 +127,7 @@ def check(log: list[dict], victim: Victim) -> None:
     started = [event["data"]["tool_call"]["id"] for event in log if event["type"] == "tool_call_started"]
     completed = [event["data"]["tool_call_id"] for event in log if event["type"] == "tool_call_completed"]
     assert len(completed) == len(set(completed))
-    assert set(completed) >= set(started[:-1])
+    assert set(started) <= set(completed)
 
 
 @pytest.mark.timeout(900)
@@ -153,17 +154,14 @@ async def test_kill_9_at_random_moments_loses_nothing_and_runs_nothing_twice(tmp
     finally:
         provider.kill()
         await provider.wait()
-    mirror = victim.project / ".agi" / "sessions" / victim.session / "events.ndjson"
-    log = [json.loads(line) for line in mirror.read_bytes().splitlines() if line.startswith(b"{")]
-    check(_stored(victim), victim)
-    assert log
-    assert len(victim.accepted) > 0
+    log = _stored(victim)
+    check(log, victim)
+    resumed = sum(event["type"] == "turn_resumed" for event in log)
+    assert resumed > KILLS // 5, "too few kills hit a running turn to prove anything"
 
 
 def _stored(victim: Victim) -> list[dict]:
     """The log as the database has it."""
-    import sqlite3
-
     db = sqlite3.connect(victim.project / ".agi" / "agi.sqlite")
     try:
         rows = db.execute(

@@ -141,9 +141,7 @@ async def _ask(wish: Wish, interrupts: Interrupts) -> int:
             cancel=lambda: interrupts.stop(exits.INTERRUPTED),
         )
         turn = Turn(client, session_id, posted.turn_id or "", printer, approver, interrupts)
-        if posted.queued:
-            await turn.stand_in_line()
-        return await turn.watch(after)
+        return await turn.watch(after, queued=posted.queued)
     finally:
         await client.close()
 

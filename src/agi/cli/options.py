@@ -56,8 +56,8 @@ class Arguments:
         """Give the words if there are as many as the command takes."""
         words = [*self.words, *(self.after or ())]
         if len(words) not in counts:
-            what = f"has {len(words)} words too many" if not any(counts) else "has too few or too many words"
-            raise usage(self.command, f"`agi {self.command}` {what}: {' '.join(words)[:80]!r}.")
+            told = f"does not take {' '.join(words)[:80]!r}" if words else "needs to be told more"
+            raise usage(self.command, f"`agi {self.command}` {told}.")
         return words
 
 

@@ -22,8 +22,9 @@ from agi.trust import list_trusted, set_trust, trust_state
 def trust(arguments: Arguments) -> int:
     """Trust a folder as it is now, stop trusting it, or list what is trusted."""
     if arguments.has("--list"):
-        if arguments.has("--revoke") or arguments.only(0):
-            raise usage("trust", "--list takes neither a folder nor --revoke.")
+        arguments.only(0)
+        if arguments.has("--revoke"):
+            raise usage("trust", "--list and --revoke exclude each other.")
         return _list(as_json=arguments.has("--json"))
     words = arguments.only(0, 1)
     path = words[0] if words else "."

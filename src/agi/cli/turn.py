@@ -24,6 +24,8 @@ from agi.protocol.events import Event
 
 GRACE_S = 5.0
 """How long a turn may take to stop."""
+PATIENCE_S = 0.7
+STOPPING = "Stopping. Ctrl-C again leaves at once."
 REASONS = {exits.TIMEOUT: "--timeout ran out", exits.BROKEN_PIPE: "nobody reads the answer"}
 LIMITS = {
     "max_steps": "The agent stopped at its step limit.",
@@ -55,26 +57,14 @@ class Turn:
         self._mute = False
         self._blocked = False
 
-    async def stand_in_line(self) -> None:
-        """The session is busy: say so, and look whether the turn before ours waits for a person."""
-        self._printer.note("Another turn of this session is running; this one waits for it.")
-        for pending in (await self._client.session(self._session_id)).pending_approvals:
-            asked = ev.ApprovalRequested(
-                tool_call_id=pending.tool_call_id,
-                name=pending.name,
-                input=pending.input,
-                risk=pending.risk,
-                rule=pending.rule,
-                reason=pending.reason,
-            )
-            self._hear_question(asked, ours=False)
-
-    async def watch(self, after: str) -> int:
+    async def watch(self, after: str, *, queued: bool) -> int:
         """Tell the turn's events after a position until it ends; gives the exit code."""
         self._interrupts.listen(self._stop)
         code = exits.FAILED
         last = 0
         try:
+            if queued:
+                await self._stand_in_line()
             async with aclosing(self._client.follow(self._session_id, after)) as events:
                 async for event in events:
                     self._tell(event)
@@ -90,6 +80,20 @@ class Turn:
             if self._ending is not None:
                 self._ending.cancel()
         return self._interrupts.code or code
+
+    async def _stand_in_line(self) -> None:
+        """The session is busy: say so, and look whether the turn before ours waits for a person."""
+        self._printer.note("Another turn of this session is running; this one waits for it.")
+        for pending in (await self._client.session(self._session_id)).pending_approvals:
+            asked = ev.ApprovalRequested(
+                tool_call_id=pending.tool_call_id,
+                name=pending.name,
+                input=pending.input,
+                risk=pending.risk,
+                rule=pending.rule,
+                reason=pending.reason,
+            )
+            self._hear_question(asked, ours=False)
 
     async def _last_seq(self) -> int:
         """The log's end: what was written together with the turn's ending belongs to its story."""
@@ -126,6 +130,7 @@ class Turn:
         """Ask for the end; a turn that does not come to it in time is left behind."""
         code = self._interrupts.code
         problem = f"the turn did not stop within {GRACE_S:g} s."
+        patience = asyncio.get_running_loop().call_later(PATIENCE_S, self._printer.note, STOPPING)
         try:
             async with asyncio.timeout(GRACE_S):
                 reason = REASONS.get(code, "interrupted at the command line")
@@ -136,6 +141,8 @@ class Turn:
         except AgiError as error:
             problem = f"the turn could not be stopped: {error.message}"
             await asyncio.sleep(1.0)  # mostly it has ended by itself, and we are about to hear of it
+        finally:
+            patience.cancel()
         say(f"agi: {problem}")
         os._exit(code)
 

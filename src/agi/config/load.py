@@ -34,7 +34,9 @@ VARIABLES: Mapping[str, tuple[str, str]] = MappingProxyType(
 )
 """The built-in providers, and the environment variables for their key and base URL."""
 NO_FLAGS = Flags()
+"""Nothing was said on the command line."""
 Warnings = tuple[str, ...]
+"""What people should know, one sentence each."""
 S = TypeVar("S", bound=Struct)
 _PLAIN = frozenset({"default_agent", "default_provider", "default_model", "auth"})
 _EXPOSED = "stands in a project's file, where others may read it; `agi setup` keeps keys in your own."

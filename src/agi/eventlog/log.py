@@ -213,5 +213,12 @@ def _one_line(raw: bytes) -> bytes:
 
 def _finish_soon(loop: asyncio.AbstractEventLoop, done: asyncio.Future[None]) -> None:
     """On the mirror's thread: let somebody go on, if they still wait."""
-    if not loop.is_closed():
-        loop.call_soon_threadsafe(lambda: done.done() or done.set_result(None))
+    try:
+        loop.call_soon_threadsafe(_finish, done)
+    except RuntimeError:
+        return  # their loop is gone
+
+
+def _finish(done: asyncio.Future[None]) -> None:
+    if not done.done():
+        done.set_result(None)

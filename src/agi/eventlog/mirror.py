@@ -15,6 +15,7 @@ import sqlite3
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -38,6 +39,8 @@ STATE_CHANGES = ENDINGS | {
     "session_canceled",
 }
 OPEN_FILES = 64
+PAUSE_S = 0.01
+"""How long the mirror lets the turn go first: both need the interpreter, and only the turn has somebody waiting."""
 TAIL = 4096
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,100}", re.ASCII)
 
@@ -54,6 +57,8 @@ class Mirror:
         self._written: dict[str, int] = {}
         """The last event we wrote to each open file."""
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._wanted = threading.Event()
+        """Set while somebody waits for the mirror."""
         self._thread = threading.Thread(target=self._run, name="agi-mirror", daemon=True)
         self._thread.start()
         self.failure: Exception | None = None
@@ -70,20 +75,25 @@ class Mirror:
     def flush(self) -> None:
         """Wait until everything handed over so far is written."""
         done = threading.Event()
-        self._jobs.put(done.set)
+        self.call_when_written(done.set)
         done.wait(30)
 
     def call_when_written(self, told: Callable[[], object]) -> None:
         """Call `told`, on the mirror's thread, once everything handed over so far is written."""
         self._jobs.put(told)
+        self._wanted.set()
 
     def close(self) -> None:
         """Write what is queued and stop."""
         self._jobs.put(None)
+        self._wanted.set()
         self._thread.join()
 
     def _run(self) -> None:
         while (job := self._jobs.get()) is not None:
+            if self._jobs.empty():
+                self._wanted.wait(PAUSE_S)
+                self._wanted.clear()
             try:
                 job()
             except (OSError, StorageError, sqlite3.Error) as error:
@@ -124,13 +134,10 @@ class Mirror:
         last = last_seq(fd)
         if last >= first - 1:
             return
-        db = connect(self._database)
-        try:
+        with closing(connect(self._database)) as db:
             while last < first - 1 and (page := read_page(db, session_id, last, min(1000, first - 1 - last))):
                 _write_all(fd, b"".join(b"%b\n" % event.envelope() for event in page))
                 last = page[-1].seq
-        finally:
-            db.close()
 
     def _close(self, session_id: str) -> None:
         fd = self._files.pop(session_id, None)

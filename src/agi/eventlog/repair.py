@@ -6,10 +6,12 @@ For a data folder that no other process has open. May import: errors, protocol, 
 
 from __future__ import annotations
 
+import fcntl
 import os
 import sqlite3
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 from msgspec import Struct
@@ -47,18 +49,26 @@ class Repair(Struct, kw_only=True):
 
 
 def needs_rebuild(database: Path, folder: Path) -> bool:
-    """Tell whether the database is missing or unreadable although there is something to rebuild it from."""
-    if not database.exists():
-        return next(mirrors(folder), None) is not None
+    """Tell whether the database is damaged, or is missing or empty although there is something to make it from."""
     try:
-        db = connect(database)
-        try:
-            db.execute("SELECT count(*) FROM (SELECT 1 FROM events LIMIT 1)").fetchone()
-        finally:
-            db.close()
-    except (Damaged, sqlite3.DatabaseError) as error:
-        return isinstance(error, Damaged) or "no such table" not in str(error)
-    return False
+        if database.exists() and _has_events(database):
+            return False
+    except (Damaged, sqlite3.DatabaseError):
+        return True
+    return next(mirrors(folder), None) is not None
+
+
+def rebuild_if_needed(folder: Path, database: Path, projection: Projection) -> Repair | None:
+    """Look and rebuild; of several processes that find the same damage at the same time, one does it."""
+    if not needs_rebuild(database, folder):
+        return None
+    database.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    lock = os.open(database.with_name(database.name + ".lock"), os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return rebuild_database(folder, database, projection) if needs_rebuild(database, folder) else None
+    finally:
+        os.close(lock)
 
 
 def rebuild_database(folder: Path, database: Path, projection: Projection) -> Repair:
@@ -67,8 +77,7 @@ def rebuild_database(folder: Path, database: Path, projection: Projection) -> Re
     fresh = database.with_name(database.name + ".rebuilding")
     _remove(fresh)
     prepare(fresh, (*STEPS, *projection.steps))
-    db = connect(fresh)
-    try:
+    with closing(connect(fresh)) as db:
         db.execute("PRAGMA synchronous=OFF")  # synced once, when it is whole
         projection.epoch = time.time_ns() // 1_000_000
         db.execute("UPDATE meta SET value=? WHERE key='epoch'", (str(projection.epoch),))
@@ -76,8 +85,6 @@ def rebuild_database(folder: Path, database: Path, projection: Projection) -> Re
             _restore(db, folder, session_id, events, projection, report)
         db.execute("PRAGMA synchronous=FULL")
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    finally:
-        db.close()
     _set_aside(database, report)
     os.replace(fresh, database)
     return report
@@ -86,8 +93,7 @@ def rebuild_database(folder: Path, database: Path, projection: Projection) -> Re
 def rebuild_mirrors(folder: Path, database: Path, projection: Projection) -> Repair:
     """Write anew every mirror that does not say exactly what the database says."""
     report = Repair()
-    db = connect(database)
-    try:
+    with closing(connect(database)) as db:
         projection.epoch = int(db.execute("SELECT value FROM meta WHERE key='epoch'").fetchone()[0])
         for (session_id,) in db.execute("SELECT DISTINCT session_id FROM events ORDER BY session_id").fetchall():
             if not is_id(session_id, SESSION):
@@ -98,9 +104,15 @@ def rebuild_mirrors(folder: Path, database: Path, projection: Projection) -> Rep
             snapshot = projection.snapshot(db, session_id)
             if snapshot is not None:
                 replace_file(path.with_name("session.json"), snapshot)
-    finally:
-        db.close()
     return report
+
+
+def _has_events(database: Path) -> bool:
+    with closing(connect(database)) as db:
+        if not db.execute("SELECT 1 FROM sqlite_master WHERE name='events'").fetchone():
+            return False
+        db.execute("SELECT 1 FROM events LIMIT 1").fetchone()
+        return True
 
 
 def _mirror_again(path: Path, lines: list[bytes], report: Repair) -> bool:
@@ -114,9 +126,10 @@ def _mirror_again(path: Path, lines: list[bytes], report: Repair) -> bool:
     new = b"".join(b"%b\n" % line for line in lines)
     if old == new:
         return False
-    strange = {*old.split(b"\n")} - {*lines, b""}
+    known = {*lines, b""}
+    strange = [line for line in old.split(b"\n") if line not in known]
     if strange:
-        report.set_aside.append(str(set_aside_lines(path, sorted(strange))))
+        report.set_aside.append(str(set_aside_lines(path, strange)))
     replace_file(path, new, durable=True)
     return True
 

@@ -40,15 +40,25 @@ def mirrors(folder: Path) -> Iterator[Path]:
 
 def read_mirror(path: Path) -> tuple[Events, list[bytes]]:
     """The events of a mirror, and the lines that are none."""
-    events: Events = {}
-    damaged = []
-    for line in read_file(path).split(b"\n"):
-        event = _event_of(line, path.parent.name) if line else None
-        if event is not None and (event.seq not in events or events[event.seq].raw == event.raw):
-            events[event.seq] = event
-        elif line:
-            damaged.append(line)
-    return events, damaged
+    lines = [line for line in read_file(path).split(b"\n") if line]
+    found = [_event_of(line, path.parent.name) for line in lines]
+    best: dict[int, int] = {}
+    for n, event in enumerate(found):
+        if event is not None and _fit(found, n) > _fit(found, best.get(event.seq)):
+            best[event.seq] = n
+    events = {seq: event for seq, n in best.items() if (event := found[n]) is not None}
+    kept = {lines[n] for n in best.values()}
+    return events, [line for line in lines if line not in kept]
+
+
+def _fit(found: Sequence[Event | None], at: int | None) -> int:
+    """How well a line's number goes with those of its neighbours; tells a damaged number from the one it met."""
+    event = None if at is None else found[at]
+    if at is None or event is None:
+        return 0
+    before = found[at - 1] if at else None
+    after = found[at + 1] if at + 1 < len(found) else None
+    return 1 + (before is not None and before.seq == event.seq - 1) + (after is not None and after.seq == event.seq + 1)
 
 
 def read_database(database: Path) -> dict[str, Events]:

@@ -5,6 +5,7 @@ May import: protocol, policy, models.base, views.state.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from msgspec import Struct
@@ -79,8 +80,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     turn_budget: Budget
     session_budget: Budget
     verify: VerifyPolicy
-    verify_note: str
-    """Why there is nothing to verify with; empty if there is."""
+    verify_note: Callable[[], str]
+    """Says why there is nothing to verify with, or nothing if there is; asked only where verification is due."""
     verify_asks: bool
     """Whether verification needs a person's word, as any other command."""
     review: PatchReviewPolicy

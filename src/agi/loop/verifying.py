@@ -23,8 +23,9 @@ async def verify_changes(plan: Plan, ports: Ports) -> str:
     turn = ports.journal.turn()
     if not turn.changed or not plan.verify.auto_verify:
         return ""
-    if plan.verify_note:
-        await _skip(ports, plan.verify_note)
+    nothing = plan.verify_note()
+    if nothing:
+        await _skip(ports, nothing)
         return ""
     if not may_try_again(plan.verify, attempts=turn.attempts):
         return ""

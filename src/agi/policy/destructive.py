@@ -137,7 +137,7 @@ def _wraps_hidden(words: list[str]) -> bool:
     """Tell whether the program that another one starts is hidden; a word after an option may be its value, or it."""
     name, before = _name(words[0]), words[0]
     for word in words[1:] if name in WRAPPERS else ():
-        if _is_hidden(word) and not _is_assignment(word):
+        if _is_hidden(word) and word != "{}" and not _is_assignment(word):
             return True
         ambiguous = word[:1] in ("-", "") or word[0].isdigit() or before[:1] == "-" or word in ("run", "exec")
         if not ambiguous and not _is_assignment(word) and name not in POSITIONAL:

@@ -145,7 +145,7 @@ def _json_text(schema: Schema) -> Schema:
 
 def _union(mapping: dict[str, str], by: str) -> Schema:
     return {
-        "oneOf": [{"$ref": target} for target in mapping.values()],
+        "oneOf": [{"$ref": target} for target in dict.fromkeys(mapping.values())],
         "discriminator": {"propertyName": by, "mapping": mapping},
     }
 

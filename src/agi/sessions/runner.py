@@ -179,7 +179,7 @@ class Runner:
             turn_budget=config.budget_per_turn,
             session_budget=config.budget_per_session,
             verify=config.verify,
-            verify_note=site.verify_note(),
+            verify_note=site.verify_note,
             verify_asks=not site.trusted,
             review=config.patch_review,
         )

@@ -31,8 +31,8 @@ _FILES = (
     ".agi/mcp.json",
     ".mcp.json",
     "AGENTS.md",
-    ".agi/agents",
     ".agi/tools",
+    ".agi/agents",
 )
 
 
@@ -83,7 +83,7 @@ class Sites:
     def get(self, path: str | Path) -> Site:
         """The workspace at `path`; raises Invalid if it is missing or no folder, ConfigError if its files are wrong."""
         key = str(path)
-        signature = self._signature(Path(key))
+        signature = self._signature(key)
         site = self._sites.get(key)
         if site is None or site.signature != signature:
             if site is not None:
@@ -108,11 +108,20 @@ class Sites:
         models = Models(config, proxies=_proxies(self._env), stand_in=self._stand_in)
         return Site(workspace=workspace, config=config, agents=agents, models=models, signature=signature)
 
-    def _signature(self, root: Path) -> tuple[object, ...]:
-        return tuple(_stamp(path) for path in (self._home_config / "config.json", *(root / name for name in _FILES)))
+    def _signature(self, root: str) -> tuple[object, ...]:
+        """What the files behind a site look like; taken at every turn, so it only asks for their stamps."""
+        own = (f"{root}/{name}" for name in _FILES)
+        return tuple(_stamp(path) for path in (f"{self._home_config}/config.json", *own, *_prompts(root)))
 
 
-def _stamp(path: Path) -> tuple[int, int] | None:
+def _prompts(root: str) -> list[str]:
+    try:
+        return sorted(f"{root}/.agi/agents/{name}/agent.txt" for name in os.listdir(f"{root}/.agi/agents"))
+    except OSError:
+        return []
+
+
+def _stamp(path: str) -> tuple[int, int] | None:
     try:
         found = os.stat(path)
     except OSError:

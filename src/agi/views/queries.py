@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agi.errors import NotFound
 from agi.protocol.messages import Message
@@ -150,14 +151,18 @@ def attachments(db: sqlite3.Connection, session_id: str) -> list[Attachment]:
 
 def _messages(session_id: str, rows: Iterable[tuple[str, str | None, str, str | None, str, str]]) -> list[Message]:
     """Gather joined rows (one a part) into messages."""
-    found: list[tuple[Message, list[Part]]] = []
+    found: list[tuple[str | None, str, list[Part]]] = []
+    last = ""
     for message_id, turn_id, info, part_id, kind, content in rows:
-        if not found or found[-1][0].id != message_id:
-            message = msgspec.structs.replace(_decode_info(info), session_id=session_id, turn_id=turn_id)
-            found.append((message, []))
+        if message_id != last:
+            last = message_id
+            found.append((turn_id, info, []))
         if part_id is not None:
-            found[-1][1].append(_part(part_id, kind, content))
-    return [msgspec.structs.replace(message, parts=tuple(parts)) for message, parts in found]
+            found[-1][2].append(_part(part_id, kind, content))
+    return [
+        replace(_decode_info(info), session_id=session_id, turn_id=turn_id, parts=tuple(parts))
+        for turn_id, info, parts in found
+    ]
 
 
 def _part(part_id: str, kind: str, content: str) -> Part:
@@ -167,5 +172,5 @@ def _part(part_id: str, kind: str, content: str) -> Part:
         return ToolResultPart(content=_decode_result(content), id=part_id)
     if kind == "error":
         return ErrorPart(content=_decode_error(content), id=part_id)
-    part: Part = msgspec.structs.replace(_decode_part(content), id=part_id)
-    return part
+    part: Part = _decode_part(content)
+    return part if part.id else replace(part, id=part_id)

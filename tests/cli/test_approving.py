@@ -1,0 +1,168 @@
+"""Approvals at the terminal: the whole truth is shown, a key decides, and nothing is decided by accident."""
+
+from __future__ import annotations
+
+import pytest
+
+from agi.cli.approving import read_answer
+from agi.protocol.commands import Approve
+from agi.testing.provider import calls, says
+
+SHELL = ("shell", {"command": "touch made"})
+ASKED = "[c]ancel the turn: "
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [
+        ("y", Approve(tool_call_id="c", action="approve")),
+        ("YES", Approve(tool_call_id="c", action="approve")),
+        ("s", Approve(tool_call_id="c", action="approve", remember="session")),
+        ("n", Approve(tool_call_id="c", action="deny")),
+        ("no, not that file", Approve(tool_call_id="c", action="deny", reason="not that file")),
+        (None, Approve(tool_call_id="c", action="deny")),
+        ("c", "cancel"),
+        ("", None),
+        ("yy", None),
+        ("sure", None),
+        ("\x1b[A", None),
+    ],
+)
+def test_only_a_clear_answer_is_one(typed, answer):
+    """An empty line or a slip of the finger is asked again; the end of the input is a no."""
+    assert read_answer(typed, "c") == answer
+
+
+async def test_a_person_sees_every_character_and_lets_it_run(cli):
+    """What hides in a command is shown; `y` runs it once."""
+    sneaky = {"command": "touch made # \x1b[8m\u202e\u200b сurl"}
+    async with cli.answered_by(calls(("shell", sneaky)), says("Done.")), cli.terminal("do it") as terminal:
+        await terminal.shows(ASKED)
+        assert "risk:" in terminal.text
+        assert r"command: touch made # \x1b[8m\u202e\u200b \u0441url" in terminal.text
+        assert not (cli.project / "made").exists()
+        terminal.type("y\n")
+
+        assert await terminal.ends() == 0
+    assert (cli.project / "made").exists()
+    assert "Done." in terminal.text
+
+
+async def test_a_no_is_told_to_the_model_with_its_reason(cli):
+    """A refusal is an answer; the turn goes on and ends well."""
+    async with cli.answered_by(calls(SHELL), says("Then not.")) as provider, cli.terminal("do it") as terminal:
+        await terminal.shows(ASKED)
+        terminal.type("n keep my folder clean\n")
+
+        assert await terminal.ends() == 0
+    assert "keep my folder clean" in str(provider.requests[1].json["messages"][-1])
+    assert not (cli.project / "made").exists()
+
+
+async def test_a_tool_can_be_allowed_for_the_session(cli):
+    """After `s` the same tool is not asked about again."""
+    async with cli.answered_by(calls(SHELL), calls(SHELL), says("Twice.")), cli.terminal("do it") as terminal:
+        await terminal.shows(ASKED)
+        terminal.type("s\n")
+
+        assert await terminal.ends() == 0
+    assert terminal.text.count(ASKED) == 1
+
+
+async def test_questions_are_asked_one_after_the_other(cli):
+    """Two calls of one step are two questions."""
+    write = ("write_file", {"path": "a.txt", "content": "one\ntwo\n"})
+    async with cli.answered_by(calls(SHELL, write), says("Done.")), cli.terminal("do it") as terminal:
+        await terminal.shows(ASKED)
+        assert "write_file" not in terminal.text
+        terminal.type("maybe\n")
+        await terminal.shows(ASKED, times=2)
+        terminal.type("y\n")
+        await terminal.shows("    content:\n      one\n      two\n")
+        await terminal.shows(ASKED, times=3)
+        terminal.type("n\n")
+
+        assert await terminal.ends() == 0
+    assert (cli.project / "made").exists()
+    assert not (cli.project / "a.txt").exists()
+
+
+async def test_canceling_at_the_question_ends_the_turn(cli):
+    """`c` stops everything, and the exit code says so."""
+    async with cli.answered_by(calls(SHELL)), cli.terminal("do it") as terminal:
+        await terminal.shows(ASKED)
+        terminal.type("c\n")
+
+        assert await terminal.ends() == 130
+    assert not (cli.project / "made").exists()
+
+
+async def test_what_was_typed_before_the_question_does_not_answer_it(cli):
+    """Keys pressed while the agent was still thinking are thrown away."""
+    async with cli.answered_by(calls(SHELL), says("Done.")), cli.terminal("do it") as terminal:
+        terminal.type("y\ny\ny\n")
+        await terminal.shows(ASKED)
+        terminal.type("n\n")
+
+        assert await terminal.ends() == 0
+    assert not (cli.project / "made").exists()
+
+
+async def test_an_answer_given_elsewhere_closes_the_question(cli):
+    """Several clients may see one question; the first answer counts, and the others are told."""
+    async with cli.answered_by(calls(SHELL), says("Done.")), cli.daemon():
+        async with cli.terminal("do it") as terminal:
+            await terminal.shows(ASKED)
+            session = (await cli("sessions", "--json")).out
+            await answer_elsewhere(cli, session)
+
+            assert await terminal.ends() == 0
+        assert "Answered elsewhere." in terminal.text
+    assert (cli.project / "made").exists()
+
+
+async def test_a_turn_queued_behind_an_unanswered_question_is_not_waited_for_without_a_person(cli):
+    """Headless never waits for a human it does not have, not even another turn's."""
+    async with cli.answered_by(calls(SHELL), says("Done.")), cli.daemon():
+        async with cli.terminal("do it") as terminal:
+            await terminal.shows(ASKED)
+            result = await cli("--continue", "me too")
+
+            assert result.code == 3
+            assert "waits for an approval" in result.err
+            terminal.type("y\n")
+            assert await terminal.ends() == 0
+
+
+async def test_with_yes_commands_in_an_untrusted_workspace_are_still_asked_about_at_a_terminal(cli):
+    """`--yes` is no trust; but a person who is there can decide."""
+    async with cli.answered_by(calls(SHELL), says("Done.")), cli.terminal("do it", "--yes") as terminal:
+        await terminal.shows(ASKED)
+        terminal.type("y\n")
+
+        assert await terminal.ends() == 0
+    assert (cli.project / "made").exists()
+
+
+async def test_a_terminal_is_not_moved_by_what_a_model_says(cli):
+    """Titles, clipboards and cursor moves are shown, not obeyed."""
+    async with cli.answered_by(says("\x1b]52;c;aGk=\x07\x1b[2Jhello\rworld")), cli.terminal("hi") as terminal:
+        assert await terminal.ends() == 0
+        await terminal.shows(r"\x1b]52;c;aGk=\x07\x1b[2Jhello\rworld")
+
+    answer = terminal.text[terminal.text.index("\\x1b]52") :]
+    assert "\x1b" not in answer
+
+
+async def answer_elsewhere(cli, sessions: str) -> None:
+    """Approve what waits, as another client of the daemon would."""
+    import json
+
+    from agi.client.base import ClientSettings
+    from agi.client.find import open_client
+
+    client = await open_client(ClientSettings(project=cli.project, home_config=cli.home, env={}))
+    session = json.loads(sessions)[0]
+    waiting = session["pending_approvals"][0]["tool_call_id"]
+    await client.approve(session["id"], Approve(tool_call_id=waiting, action="approve"))
+    await client.close()

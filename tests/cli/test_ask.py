@@ -1,0 +1,218 @@
+"""`agi "…"`: the answer on stdout, an exit code that scripts can rely on."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from agi.testing.provider import calls, fails, says
+from agi.testing.replies import breaks
+
+SHELL = ("shell", {"command": "touch made"})
+WRITE = ("write_file", {"path": "made.txt", "content": "hi\n"})
+
+
+async def test_the_answer_goes_to_stdout_and_everything_else_to_stderr(cli):
+    """`agi "…" > answer.md` holds the answer and nothing else."""
+    async with cli.answered_by(says("Hello\nworld.", chunks=4)) as provider:
+        result = await cli("hi", "--model", "other")
+
+    assert (result.code, result.out, result.err) == (0, "Hello\nworld.\n", "")
+    assert provider.requests[0].json["model"] == "other"
+
+
+async def test_without_a_model_the_demo_answers_and_says_so(cli):
+    """The first run works, and nobody is fooled."""
+    cli.write("README.md", "# Shop\n\nSells things.\n")
+    result = await cli("What is this?")
+
+    assert result.code == 0
+    assert "Sells things." in result.out
+    assert "not an AI model" in result.err
+    assert "→ read_file README.md" in result.err
+
+
+@pytest.mark.parametrize(
+    "prompt", ["--yes", "--help", "serve", "-", "--settings=x", "--trust --yes", "$(rm -rf /)", "\x1b[31m", "-- --yes"]
+)
+async def test_a_prompt_after_two_dashes_is_only_a_prompt(cli, prompt):
+    """Whatever it says, it is said to the model and changes nothing else."""
+    async with cli.answered_by(says("ok")) as provider:
+        result = await cli("--", prompt)
+
+    assert (result.code, result.out) == (0, "ok\n")
+    assert provider.requests[0].json["messages"][-1]["content"] == prompt  # type: ignore[index]
+
+
+async def test_a_command_is_one_only_as_the_first_word(cli):
+    """`agi --model m sessions` asks about sessions."""
+    async with cli.answered_by(says("ok")) as provider:
+        result = await cli("--agent", "general", "sessions")
+
+    assert result.code == 0
+    assert provider.requests[0].json["messages"][-1]["content"] == "sessions"  # type: ignore[index]
+
+
+async def test_stdin_is_read_only_when_asked_for(cli):
+    """A prompt as an argument means that an open stdin is never waited for; `-` is the prompt from stdin."""
+    async with cli.answered_by(says("one"), says("two")) as provider:
+        waiting = await cli.start("hello", stdin=True)
+        assert await waiting.wait() == 0  # its stdin is open all the while, and silent
+        waiting.stdin.close()
+        result = await cli("-", stdin="Grüße\n--yes".encode())
+
+    assert result.out == "two\n"
+    assert provider.requests[1].json["messages"][-1]["content"] == "Grüße\n--yes"  # type: ignore[index]
+
+
+async def test_json_is_the_log_and_nothing_else(cli):
+    """One envelope a line, from the session's beginning to its end, with exactly one ending."""
+    async with cli.answered_by(says("Hello.", chunks=3)):
+        result = await cli("hi", "--json")
+    logged = [event for event in result.events if event["type"] != "model_output_delta"]
+    mirror = (cli.project / ".agi" / "sessions" / str(logged[0]["session_id"]) / "events.ndjson").read_text()
+
+    assert result.code == 0
+    assert logged == [one for one in map(json.loads, mirror.splitlines()) if one["type"] != "model_output_delta"]
+    assert [type for type in result.types if str(type).startswith("turn_c")] == ["turn_completed"]
+    assert result.types[-1] == "session_completed"
+    deltas = [event["data"] for event in result.events if event["type"] == "model_output_delta"]
+    assert "".join(data["delta"] for data in deltas) == "Hello."  # type: ignore[index]
+
+
+async def test_a_session_goes_on(cli):
+    """`--session` and `--continue` ask where the talk was left; only the new answer is printed."""
+    async with cli.answered_by(says("one"), says("two"), says("three")) as provider:
+        first = await cli("a", "--json")
+        session_id = str(first.events[0]["session_id"])
+        second = await cli("b", "--session", session_id)
+        third = await cli("--continue", "c")
+
+    assert (second.out, third.out) == ("two\n", "three\n")
+    said = [message["content"] for message in provider.requests[2].json["messages"] if message["role"] == "user"]  # type: ignore[attr-defined]
+    assert said == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--session", "sess_00000000000000000000000000000000"], "There is no session"),
+        (["--continue"], "no session to go on with"),
+        (["--agent", "biuld"], "Did you mean build?"),
+        (["--provider", "nobody"], "There is no provider"),
+    ],
+)
+async def test_asking_for_what_does_not_exist_exits_with_2(cli, arguments, said):
+    """Nothing is asked of anybody."""
+    result = await cli("hi", *arguments)
+
+    assert (result.code, result.out) == (2, "")
+    assert said in result.err
+
+
+async def test_a_failed_turn_exits_with_1_and_says_why(cli):
+    """The provider's own words reach the user; what was said before the failure stays."""
+    async with cli.answered_by(fails(401, "That key is not known.")):
+        refused = await cli("hi")
+    async with cli.answered_by(*[breaks(says("Half an ans", chunks=2), 3, "reset")] * 9):
+        broken = await cli("hi")
+
+    assert (refused.code, refused.out) == (1, "")
+    assert "That key is not known." in refused.err
+    assert broken.code == 1
+    assert broken.out.startswith("Half an ans")
+
+
+async def test_without_a_terminal_what_needs_approval_is_refused_and_the_exit_code_is_3(cli):
+    """Headless never waits for a person; it says what was refused and how to allow it."""
+    async with cli.answered_by(calls(SHELL, WRITE), says("I could not.")) as provider:
+        result = await cli("do it")
+
+    assert (result.code, result.out) == (3, "I could not.\n")
+    assert "shell touch made" in result.err
+    assert "write_file made.txt" in result.err
+    assert "--yes" in result.err
+    assert not (cli.project / "made").exists()
+    assert "nobody is there" in str(provider.requests[1].json["messages"][-1])  # type: ignore[index]
+
+
+async def test_yes_in_a_workspace_that_is_not_trusted_covers_files_but_no_commands(cli):
+    """Exec stays off in an untrusted folder, whatever is approved in advance."""
+    async with cli.answered_by(calls(WRITE, SHELL), says("Half done.")):
+        result = await cli("do it", "--yes")
+
+    assert result.code == 3
+    assert (cli.project / "made.txt").read_text() == "hi\n"
+    assert not (cli.project / "made").exists()
+    assert "--trust" in result.err
+
+
+@pytest.mark.parametrize("way", ["--trust", "agi trust"])
+async def test_yes_in_a_trusted_workspace_covers_commands_too(cli, way):
+    """Trust comes from the user: for this run, or until the folder changes."""
+    async with cli.answered_by(calls(SHELL), says("Done.")):
+        if way == "agi trust":
+            await cli("trust")
+        result = await cli("--yes", "do it", *([way] if way == "--trust" else []))
+
+    assert (result.code, result.out) == (0, "Done.\n")
+    assert (cli.project / "made").exists()
+
+
+async def test_trust_for_one_run_is_forgotten_after_it(cli):
+    """`--trust` leaves no mark."""
+    async with cli.answered_by(says("ok")):
+        await cli("hi", "--trust")
+
+    assert (await cli("trust", "--list")).out == "No workspace is trusted.\n"
+
+
+async def test_settings_that_are_ignored_are_said_to_be(cli):
+    """A project's own base URL does not get our prompt, and we are told."""
+    async with cli.answered_by(says("ours")):
+        cli.configure({"providers": {"openai": {"baseUrl": "http://127.0.0.1:9/v1"}}}, own=False)
+        result = await cli("hi")
+
+    assert result.out == "ours\n"
+    assert "`providers.openai.baseUrl` is ignored" in result.err
+
+
+async def test_the_step_limit_exits_with_4(cli):
+    """A turn that was stopped is not an answer."""
+    async with cli.answered_by(*[calls(("git_status", {}))] * 3):
+        cli.configure({"defaultModel": "script", "agents": {"build": {"maxSteps": 2}}})
+        result = await cli("hi")
+
+    assert result.code == 4
+    assert "step limit" in result.err
+
+
+async def test_a_failed_verification_exits_with_1(cli):
+    """Work that does not pass its own check did not succeed."""
+    async with cli.answered_by(calls(WRITE), says("Done."), says("Still done.")):
+        cli.configure({"defaultModel": "script", "verify": {"commands": ["false"], "maxAttempts": 1}})
+        result = await cli("hi", "--yes", "--trust")
+
+    assert result.code == 1
+    assert "✗ verification failed: false" in result.err
+
+
+async def test_an_unreadable_prompt_is_replaced_not_refused(cli):
+    """Bytes that are no UTF-8 cannot be stored; the rest of the prompt counts."""
+    async with cli.answered_by(says("ok")) as provider:
+        result = await cli(b"caf\xe9".decode("utf-8", "surrogateescape"))
+
+    assert result.code == 0
+    assert provider.requests[0].json["messages"][-1]["content"] == "caf\ufffd"  # type: ignore[index]
+
+
+async def test_a_damaged_database_is_rebuilt_and_said_to_be(cli):
+    """A one-shot goes on where the mirror has it."""
+    async with cli.answered_by(says("one"), says("two")):
+        await cli("a")
+        (cli.project / ".agi" / "agi.sqlite").write_bytes(b"not a database at all" * 500)
+        result = await cli("--continue", "b")
+
+    assert (result.code, result.out) == (0, "two\n")
+    assert "The database was rebuilt" in result.err
