@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from agi.cli.approving import read_answer
+from agi.client.base import ClientSettings
+from agi.client.find import open_client
 from agi.protocol.commands import Approve
 from agi.testing.provider import calls, says
 
@@ -123,15 +127,15 @@ async def test_an_answer_given_elsewhere_closes_the_question(cli):
 
 async def test_a_turn_queued_behind_an_unanswered_question_is_not_waited_for_without_a_person(cli):
     """Headless never waits for a human it does not have, not even another turn's."""
-    async with cli.answered_by(calls(SHELL), says("Done.")), cli.daemon():
-        async with cli.terminal("do it") as terminal:
-            await terminal.shows(ASKED)
-            result = await cli("--continue", "me too")
+    async with cli.answered_by(calls(SHELL), says("Done.")), cli.daemon(), cli.terminal("do it") as terminal:
+        await terminal.shows(ASKED)
+        result = await cli("--continue", "me too")
+        terminal.type("y\n")
+        ended = await terminal.ends()
 
-            assert result.code == 3
-            assert "waits for an approval" in result.err
-            terminal.type("y\n")
-            assert await terminal.ends() == 0
+    assert result.code == 3
+    assert "waits for an approval" in result.err
+    assert ended == 0
 
 
 async def test_with_yes_commands_in_an_untrusted_workspace_are_still_asked_about_at_a_terminal(cli):
@@ -156,11 +160,6 @@ async def test_a_terminal_is_not_moved_by_what_a_model_says(cli):
 
 async def answer_elsewhere(cli, sessions: str) -> None:
     """Approve what waits, as another client of the daemon would."""
-    import json
-
-    from agi.client.base import ClientSettings
-    from agi.client.find import open_client
-
     client = await open_client(ClientSettings(project=cli.project, home_config=cli.home, env={}))
     session = json.loads(sessions)[0]
     waiting = session["pending_approvals"][0]["tool_call_id"]

@@ -15,11 +15,11 @@ from agi.cli.calls import summary, whole
         ("search", b'{"query": "x y", "regex": true}', "search x y"),
         ("git_status", b"{}", "git_status"),
         ("other", b'{"n": 1}', 'other {"n": 1}'),
-        ("apply_patch", b'{"patch": "*** Begin Patch\\n*** Update File: a.py\\n*** Add File: b.py\\n"}', "apply_patch a.py, b.py"),
+        ("apply_patch", b'{"patch": "*** Update File: a.py\\n*** Add File: b.py\\n"}', "apply_patch a.py, b.py"),
         ("shell", b'{"command": "a\\nb\\u001b[31m"}', r"shell a b\x1b[31m"),
-        ("broken", b'"text', 'broken'),
+        ("broken", b'"text', "broken"),
     ],
-)  # fmt: skip
+)
 def test_a_call_is_told_on_one_line(name: str, given: bytes, told: str):
     """What matters most about it comes right after its name."""
     assert summary(name, given) == told

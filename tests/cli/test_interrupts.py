@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import sys
+from collections.abc import Callable
 
 import pytest
 
@@ -20,6 +21,13 @@ async def endings(cli) -> list[object]:
     session_id = (await cli("sessions", "--json")).out.split('"')[3]
     exported = await cli("sessions", "export", session_id)
     return [one for one in exported.types if str(one).startswith(("turn_c", "turn_f"))]
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Wait for something another process does."""
+    async with asyncio.timeout(20):
+        while not condition():  # noqa: ASYNC110 - there is no event for it
+            await asyncio.sleep(0.01)
 
 
 @pytest.mark.parametrize(
@@ -44,11 +52,9 @@ async def test_a_signal_while_a_tool_runs_stops_the_tool(cli):
     """Nothing goes on behind our back."""
     async with cli.answered_by(calls(("shell", {"command": "echo $$ > pid; sleep 60"}))):
         process = await cli.start("hi", "--yes", "--trust")
-        async with asyncio.timeout(10):
-            while not (cli.project / "pid").exists() or not (cli.project / "pid").read_text():
-                await asyncio.sleep(0.01)
-            process.send_signal(signal.SIGINT)
-            await process.communicate()
+        await until(lambda: (cli.project / "pid").exists() and (cli.project / "pid").read_text())
+        process.send_signal(signal.SIGINT)
+        await asyncio.wait_for(process.communicate(), 10)
     pid = int((cli.project / "pid").read_text())
 
     assert process.returncode == 130
@@ -70,11 +76,9 @@ async def test_a_turn_that_never_begins_is_canceled_too(cli):
     """A provider that takes the request and says nothing can be left."""
     async with cli.answered_by(never_begins()) as provider:
         process = await cli.start("hi", "--json")
-        async with asyncio.timeout(10):
-            while not provider.requests:
-                await asyncio.sleep(0.01)
-            process.send_signal(signal.SIGINT)
-            await process.communicate()
+        await until(lambda: provider.requests)
+        process.send_signal(signal.SIGINT)
+        await asyncio.wait_for(process.communicate(), 10)
 
     assert process.returncode == 130
 
@@ -99,11 +103,10 @@ async def test_a_reader_that_leaves_ends_the_turn_quietly(cli):
             sys.executable, "-m", "agi.cli.main", "hi", cwd=cli.project, env=cli.env, stdout=writing, stderr=-1
         )
         os.close(writing)
-        async with asyncio.timeout(20):
-            while not provider.requests:
-                await asyncio.sleep(0.01)
-            os.close(reading)
-            left.set()
+        await until(lambda: provider.requests)
+        os.close(reading)
+        left.set()
+        async with asyncio.timeout(10):
             _, err = await process.communicate()
             await provider.hung_up.wait()
 

@@ -12,7 +12,18 @@ from agi import __version__
 from agi.cli.main import ASK_OPTIONS, COMMANDS, main
 from agi.cli.words import ASK, BY_COMMAND
 
-HEAVY = ("asyncio", "msgspec", "typing", "collections", "re", "argparse", "starlette", "uvicorn", "sqlite3", "agi.client")
+HEAVY = (
+    "asyncio",
+    "msgspec",
+    "typing",
+    "collections",
+    "re",
+    "argparse",
+    "starlette",
+    "uvicorn",
+    "sqlite3",
+    "agi.client",
+)
 LOADED = (
     "import sys; before = set(sys.modules); from agi.cli.main import main; code = main(sys.argv[1:]);"
     "sys.stderr.write(' '.join(sorted(set(sys.modules) - before))); sys.exit(code)"

@@ -265,6 +265,18 @@ async def test_a_deleted_session_is_gone_for_good(log, story, tell, folder):
         await log.delete(story.id)
 
 
+async def test_a_session_deleted_right_behind_its_last_event_leaves_no_mirror(log, tell, folder):
+    """The mirror forgets it after what was appended before, however close together."""
+    for _ in range(20):
+        story = tell(log)
+        await story.begin()
+        late = log.append_nowait(story.id, [(None, ev.Notice(code="n", message="last"))])
+        await asyncio.gather(late, log.delete(story.id))
+    await log.mirrored()
+
+    assert list((folder / "sessions").iterdir()) == []
+
+
 async def test_a_late_word_does_not_bring_back_a_deleted_session(log, story):
     """An append to a session that is not there is refused, unless it begins one."""
     await log.delete(story.id)

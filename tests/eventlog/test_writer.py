@@ -240,11 +240,12 @@ def small_disk(tmp_path):
     subprocess.run(["umount", "-l", str(disk)], check=True)
 
 
-async def fill(story) -> int:
-    """Append until the disk is full; returns how many appends were acknowledged."""
+async def fill(log, story) -> int:
+    """Append until the disk is full, the mirror keeping up; returns how many appends were acknowledged."""
     for written in range(1000):
         try:
             await story.write(*(ev.Notice(code="n", message="x" * 2000) for _ in range(5)))
+            await log.mirrored()
         except DiskFull:
             return written
     raise AssertionError("the disk never got full")
@@ -258,7 +259,7 @@ async def test_a_full_disk_loses_nothing_and_is_got_over(small_disk, tell, balla
     await story.begin()
     (small_disk / "ballast").write_bytes(bytes(ballast))
     (small_disk / "more").write_bytes(bytes(40_000))
-    written = await fill(story) * 5
+    written = await fill(log, story) * 5
 
     assert [event.seq for event in log.read(story.id, limit=5000)] == list(range(1, 4 + written))
     for name in ("ballast", "more"):

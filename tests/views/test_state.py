@@ -75,32 +75,35 @@ def fold_all(*steps: ev.EventData | tuple[str | None, ev.EventData]) -> SessionS
 RUNNING = (ask("t1"), start("t1"))
 WAITING = (*RUNNING, wants("c1"))
 QUEUED = (*RUNNING, ask("t2", queued=True))
+ENDED = (*RUNNING, over(), ev.SessionCompleted())
+AGAIN = ("t2", ev.TurnRequested(message_id="m", retry_of="t1"))
+BOTH = "waiting_approval", "waiting_approval"
 
 CASES = [
     ("nothing was asked", (), "active", "idle"),
     ("asked, not begun", (ask("t1"),), "active", "queued"),
     ("said without wanting an answer", (ask("t1", run=False),), "active", "idle"),
     ("begun", RUNNING, "active", "running"),
-    ("a call waits for a person", WAITING, "waiting_approval", "waiting_approval"),
-    ("one of two was answered", (*WAITING, wants("c2"), granted("c1")), "waiting_approval", "waiting_approval"),
+    ("a call waits for a person", WAITING, *BOTH),
+    ("one of two was answered", (*WAITING, wants("c2"), granted("c1")), *BOTH),
     ("both were answered", (*WAITING, wants("c2"), granted("c1"), denied("c2")), "active", "running"),
     ("refused by time", (*WAITING, denied("c1", "expired")), "active", "running"),
-    ("asked again while one waits", (*WAITING, ask("t2", queued=True)), "waiting_approval", "waiting_approval"),
+    ("asked again while one waits", (*WAITING, ask("t2", queued=True)), *BOTH),
     ("verifying", (*RUNNING, checks()), "active", "verifying"),
     ("verified", (*RUNNING, checks(), checked("failed")), "active", "running"),
     ("verification cut off by a crash", (*RUNNING, checks(), ev.TurnResumed()), "active", "running"),
     ("cancel was asked for", (*RUNNING, ev.CancelRequested()), "active", "running"),
     ("answered, more to do", (*QUEUED, over()), "active", "queued"),
     ("the next one begins", (*QUEUED, over(), start("t2")), "active", "running"),
-    ("answered", (*RUNNING, over(), ev.SessionCompleted()), "completed", "idle"),
+    ("answered", ENDED, "completed", "idle"),
     ("failed", (*RUNNING, ev.TurnFailed(error=ERROR, usage=Usage()), ev.SessionFailed(error=ERROR)), "failed", "idle"),
     ("canceled", (*RUNNING, ev.TurnCanceled(), ev.SessionCanceled()), "canceled", "idle"),
     ("canceled while waiting, more to do", (*WAITING, ask("t2"), ev.TurnCanceled()), "active", "queued"),
     ("taken back from the queue", (*QUEUED, ("t2", ev.TurnCanceled())), "active", "running"),
-    ("the queued one is taken back while a call waits", (*WAITING, ask("t2"), ("t2", ev.TurnCanceled())), "waiting_approval", "waiting_approval"),
-    ("asked again after the end", (*RUNNING, over(), ev.SessionCompleted(), ask("t2")), "active", "queued"),
-    ("to be tried again", (*RUNNING, over(), ev.SessionCompleted(), ("t2", ev.TurnRequested(message_id="m", retry_of="t1"))), "active", "queued"),
-]  # fmt: skip
+    ("taken back while a call waits", (*WAITING, ask("t2"), ("t2", ev.TurnCanceled())), *BOTH),
+    ("asked again after the end", (*ENDED, ask("t2")), "active", "queued"),
+    ("to be tried again", (*ENDED, AGAIN), "active", "queued"),
+]
 
 
 @pytest.mark.parametrize(("steps", "status", "activity"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])

@@ -112,8 +112,7 @@ class EventLog:
             db.execute("DELETE FROM leases WHERE session_id=?", (session_id,))
             db.execute("UPDATE meta SET value=value+1 WHERE key='deletions'")
 
-        await self._writer.submit(Job(work))
-        self.mirror.forget(session_id)
+        await self._writer.submit(_Followed(work, lambda: self.mirror.forget(session_id)))
         self.hub.wake_session(session_id)
 
     async def take_lease(self, session_id: str) -> Lease:
@@ -132,7 +131,8 @@ class EventLog:
         """Return once the mirror has caught up with what was appended so far."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[None] = loop.create_future()
-        self.mirror.call_when_written(partial(_finish_soon, loop, done))
+        tell = partial(self.mirror.call_when_written, partial(_finish_soon, loop, done))
+        await self._writer.submit(_Followed(lambda db: None, tell))
         await done
 
     async def close(self) -> None:
@@ -144,6 +144,20 @@ class EventLog:
         await asyncio.to_thread(self._writer.join)
         await asyncio.to_thread(self.mirror.close)
         self.db.close()
+
+
+class _Followed(Job[None]):
+    """Work, and what comes after it in the mirror's order: behind what was committed before."""
+
+    __slots__ = ("_then",)
+
+    def __init__(self, work: Callable[[sqlite3.Connection], None], then: Callable[[], object]) -> None:
+        super().__init__(work)
+        self._then = then
+
+    def committed(self) -> None:
+        """The mirror is told."""
+        self._then()
 
 
 class _Append(Job[list[Event]]):

@@ -34,7 +34,7 @@ class Job(Generic[T]):
         self.error: BaseException | None = None
 
     def committed(self) -> None:
-        """On the writer's thread, after the commit and after those who wait were told."""
+        """On the writer's thread, after the commit and before anybody is told: whoever is told may rely on it."""
 
     def told(self) -> None:
         """On the event loop, just before the future is set."""
@@ -87,10 +87,10 @@ class Writer:
             job = self._jobs.get()
         if group:
             self._commit(db, group)
-            self._tell(group)
             for done in group:
                 if done.error is None:
                     done.committed()
+            self._tell(group)
         return job is not None
 
     def _commit(self, db: sqlite3.Connection, group: list[Job[object]]) -> None:

@@ -1,4 +1,6 @@
-"""`/v1/sessions`: begin, list, look at, change and remove sessions. May import: protocol, sessions, server."""
+"""`/v1/sessions`: begin, list, look at, change and remove sessions. May import: errors, protocol, sessions,
+server.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ from typing import Annotated
 from msgspec import UNSET, Meta, Struct, UnsetType
 from starlette.types import ASGIApp
 
+from agi.errors import Invalid
 from agi.protocol.commands import CreateSession, UpdateSession
 from agi.protocol.sessions import Session
 from agi.protocol.times import to_millis
@@ -39,6 +42,8 @@ class Sessions(Struct, frozen=True):
 
 async def create(request: Request[CreateSession, None]) -> ASGIApp:
     """Begin a session."""
+    if "\0" in f"{request.body.workspace_path}{request.body.project_path}":
+        raise Invalid("A path has no zero bytes.", code="workspace_invalid", hint="Send the folder's path.")
     return Json(await request.harness.create_session(request.body), 201)
 
 

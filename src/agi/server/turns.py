@@ -48,6 +48,7 @@ async def cancel(request: Request[Cancel, None]) -> ASGIApp:
 async def retry(request: Request[Retry, None]) -> ASGIApp:
     """Answer a failed or canceled turn's message again."""
     turn_id = request.path["turn_id"]
+    request.harness.state(request.session_id)  # an unknown session is told as such, not as an unknown turn
     posted = await request.harness.retry(request.session_id, turn_id)
     new = Retried(turn_id=posted.turn_id or "", message_id=posted.message_id, retry_of=turn_id, queued=posted.queued)
     return Json(new, 202)

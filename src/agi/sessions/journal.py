@@ -23,7 +23,7 @@ PIECE = 1024
 class Journal:
     """Writes one turn's events under the session's lease."""
 
-    def __init__(self, log: EventLog, session_id: str, turn_id: str, lease: Lease) -> None:
+    def __init__(self, log: EventLog, session_id: str, turn_id: str, lease: Lease, seq: int) -> None:
         self._log = log
         self.session_id = session_id
         self.turn_id = turn_id
@@ -36,7 +36,7 @@ class Journal:
         self._wait = FIRST_WAIT_S
         self._timer: asyncio.TimerHandle | None = None
         self._under_way: asyncio.Future[list[Event]] | None = None
-        self._seq = 0
+        self._seq = seq
 
     def state(self) -> SessionState:
         """The session as the log has it, or will have it once what is deferred is written."""

@@ -115,7 +115,7 @@ class Runner:
         turn = state.turn
         if turn is None or self._lease is None:
             return
-        journal = Journal(self._log, self.session_id, turn.id, self._lease)
+        journal = Journal(self._log, self.session_id, turn.id, self._lease, state.last_seq)
         outcome = await self._outcome(state, turn, journal)
         await journal.settle()
         ending: list[ev.EventData]

@@ -1,0 +1,90 @@
+"""The harness in this process, as a client: what is particular to it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from agi.client.find import open_in_process
+from agi.client.inprocess import InProcessClient, default_model
+from agi.errors import DiskFull, Invalid, StorageError
+from agi.protocol.commands import CreateSession, PostMessage
+
+
+async def started(client: InProcessClient, here) -> str:
+    session = await client.create_session(CreateSession(workspace_path=str(here.project)))
+    await client.post_message(session.id, PostMessage(content="hello"))
+    return session.id
+
+
+@pytest.mark.parametrize(
+    ("cause", "kind"), [(DiskFull("The disk is full."), DiskFull), (RuntimeError("oh"), StorageError)], ids=str
+)
+async def test_whoever_follows_hears_that_the_runner_died(here, cause, kind):
+    """A turn that nobody runs any more is not waited for."""
+    client = open_in_process(here.settings)
+    session_id = await started(client, here)
+
+    async def follow() -> None:
+        async for _ in client.follow(session_id):
+            pass
+
+    following = asyncio.create_task(follow())
+    await asyncio.sleep(0.05)
+    client._harness.runners.on_failure(session_id, cause)
+    with pytest.raises(kind):
+        await asyncio.wait_for(following, 5)
+    with pytest.raises(kind):
+        await follow()
+    await client.close()
+
+
+async def test_a_lease_that_could_not_be_renewed_stops_nobody(here):
+    """It is tried again; the turn itself goes on."""
+    client = open_in_process(here.settings)
+    session_id = await started(client, here)
+    client._harness.runners.on_failure("", DiskFull("The disk is full."))
+    types = [event.type async for event in _until_end(client, session_id)]
+    await client.close()
+
+    assert types[-1] == "session_completed"
+
+
+async def _until_end(client: InProcessClient, session_id: str):
+    async for event in client.follow(session_id):
+        yield event
+        if event.type == "session_completed":
+            break
+
+
+async def test_a_rebuilt_database_is_said_to_be(here):
+    """Losing the database loses nothing, but one should know."""
+    first = open_in_process(here.settings)
+    await first.create_session(CreateSession(workspace_path=str(here.project)))
+    assert first.notice == ""
+    await first.close()
+    for path in here.data.glob("agi.sqlite*"):
+        path.unlink()
+    second = open_in_process(here.settings)
+
+    assert "rebuilt from its mirror: 1 sessions" in second.notice
+    assert len(await second.sessions()) == 1
+    await second.close()
+
+
+def test_the_default_model_is_told_without_opening_a_log(here):
+    """Looking creates nothing."""
+    agent, choice = default_model(here.settings)
+
+    assert (agent, choice.provider, choice.reason) == ("build", "scripted", "nothing_configured")
+    assert not here.data.exists()
+
+
+def test_a_default_model_that_cannot_be_is_an_error(here):
+    """And names what is wrong."""
+    here.home.mkdir(parents=True)
+    (here.home / "config.json").write_text('{"defaultProvider": "nobody"}')
+
+    with pytest.raises(Invalid, match="nobody"):
+        default_model(here.settings)
