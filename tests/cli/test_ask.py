@@ -33,9 +33,7 @@ async def test_without_a_model_the_demo_answers_and_says_so(cli):
     assert "→ read_file README.md" in result.err
 
 
-@pytest.mark.parametrize(
-    "prompt", ["--yes", "--help", "serve", "-", "--settings=x", "--trust --yes", "$(rm -rf /)", "\x1b[31m", "-- --yes"]
-)
+@pytest.mark.parametrize("prompt", ["--yes", "serve", "-", "--settings=x \x1b[31m $(touch made)"])
 async def test_a_prompt_after_two_dashes_is_only_a_prompt(cli, prompt):
     """Whatever it says, it is said to the model and changes nothing else."""
     async with cli.answered_by(says("ok")) as provider:
@@ -103,9 +101,9 @@ async def test_a_session_goes_on(cli):
         (["--provider", "nobody"], "There is no provider"),
     ],
 )
-async def test_asking_for_what_does_not_exist_exits_with_2(cli, arguments, said):
+def test_asking_for_what_does_not_exist_exits_with_2(here, arguments, said):
     """Nothing is asked of anybody."""
-    result = await cli("hi", *arguments)
+    result = here("hi", *arguments)
 
     assert (result.code, result.out) == (2, "")
     assert said in result.err

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from agi import __version__
-from agi.cli.main import ASK_OPTIONS, COMMANDS, main
+from agi.cli.main import ASK_OPTIONS, COMMANDS
 from agi.cli.words import ASK, BY_COMMAND
 
 HEAVY = (
@@ -94,16 +94,14 @@ def test_every_option_of_asking_is_explained():
         (["help", "sesions"], "Did you mean sessions?"),
     ],
 )
-def test_a_wrong_command_line_exits_with_2_and_does_nothing(cli, capfd, monkeypatch, arguments, said):
+def test_a_wrong_command_line_exits_with_2_and_does_nothing(here, arguments, said):
     """The message says what is wrong, stdout stays empty, the folder untouched."""
-    monkeypatch.chdir(cli.project)
-    code = main(arguments)
-    out, err = capfd.readouterr()
+    result = here(*arguments)
 
-    assert (code, out) == (2, "")
-    assert said in err
-    assert err.startswith("agi: ")
-    assert not list(cli.project.iterdir())
+    assert (result.code, result.out) == (2, "")
+    assert said in result.err
+    assert result.err.startswith("agi: ")
+    assert not list(here.project.iterdir())
 
 
 async def test_an_unexpected_error_is_one_sentence_unless_debugging(cli):

@@ -9,41 +9,41 @@ from agi.testing.provider import says
 from agi.testing.replies import breaks
 
 
-async def first_session(cli) -> str:
-    await cli("hello")
-    return json.loads((await cli("sessions", "--json")).out)[0]["id"]
+def first_session(here) -> str:
+    here("hello")
+    return json.loads((here("sessions", "--json")).out)[0]["id"]
 
 
-async def test_a_lost_database_is_rebuilt_from_the_mirrors(cli):
+def test_a_lost_database_is_rebuilt_from_the_mirrors(here):
     """The sessions are there again, event for event."""
-    session_id = await first_session(cli)
-    before = await cli("sessions", "export", session_id)
-    (cli.project / ".agi" / "agi.sqlite").unlink()
-    repaired = await cli("repair")
+    session_id = first_session(here)
+    before = here("sessions", "export", session_id)
+    (here.project / ".agi" / "agi.sqlite").unlink()
+    repaired = here("repair")
 
     assert repaired.code == 0
     assert "The database was rebuilt: 1 sessions" in repaired.out
-    assert (await cli("sessions", "export", session_id)).out == before.out
+    assert (here("sessions", "export", session_id)).out == before.out
 
 
-async def test_a_lost_mirror_is_rebuilt_from_the_database(cli):
+def test_a_lost_mirror_is_rebuilt_from_the_database(here):
     """And a second look finds everything in order."""
-    session_id = await first_session(cli)
-    mirror = cli.project / ".agi" / "sessions" / session_id / "events.ndjson"
+    session_id = first_session(here)
+    mirror = here.project / ".agi" / "sessions" / session_id / "events.ndjson"
     before = mirror.read_text()
     mirror.unlink()
-    repaired = await cli("repair")
-    again = await cli("repair")
+    repaired = here("repair")
+    again = here("repair")
 
     assert "One mirror was written anew." in repaired.out
     assert mirror.read_text() == before
     assert "So are their mirrors." in again.out
 
 
-async def test_it_can_be_told_to_rebuild_in_any_case(cli):
+def test_it_can_be_told_to_rebuild_in_any_case(here):
     """The old database is set aside, not deleted."""
-    await first_session(cli)
-    repaired = await cli("repair", "--from-mirrors")
+    first_session(here)
+    repaired = here("repair", "--from-mirrors")
 
     assert "The database was rebuilt: 1 sessions" in repaired.out
     assert "Set aside: " in repaired.out
@@ -73,9 +73,9 @@ async def test_it_refuses_while_a_one_shot_runs(cli):
     assert "is running" in result.err
 
 
-async def test_where_nothing_is_there_is_nothing_to_repair(cli):
+def test_where_nothing_is_there_is_nothing_to_repair(here):
     """No folder is made."""
-    result = await cli("repair")
+    result = here("repair")
 
     assert result.code == 2
-    assert not list(cli.project.iterdir())
+    assert not list(here.project.iterdir())

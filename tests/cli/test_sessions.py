@@ -75,21 +75,21 @@ async def test_a_removal_nobody_confirms_does_not_happen(cli):
     assert (await cli("sessions", "--json")).out == "[]\n"
 
 
-async def test_looking_where_there_is_nothing_creates_nothing(cli):
+def test_looking_where_there_is_nothing_creates_nothing(here):
     """A folder without sessions stays as it is."""
-    listed = await cli("sessions")
-    shown = await cli("sessions", "show", "sess_00000000000000000000000000000000")
+    listed = here("sessions")
+    shown = here("sessions", "show", "sess_00000000000000000000000000000000")
 
     assert (listed.code, listed.out) == (0, "No sessions yet.\n")
     assert shown.code == 2
-    assert not list(cli.project.iterdir())
+    assert not list(here.project.iterdir())
 
 
-async def test_a_transcript_as_json_holds_session_and_messages(cli):
+def test_a_transcript_as_json_holds_session_and_messages(here):
     """For programs."""
-    await cli("hello")
-    session_id = json.loads((await cli("sessions", "--json")).out)[0]["id"]
-    shown = json.loads((await cli("sessions", "show", session_id, "--json")).out)
+    here("hello")
+    session_id = json.loads((here("sessions", "--json")).out)[0]["id"]
+    shown = json.loads((here("sessions", "show", session_id, "--json")).out)
 
     assert shown["session"]["id"] == session_id
     assert shown["messages"][0]["parts"][0]["text"] == "hello"

@@ -9,42 +9,42 @@ from agi.testing.provider import says
 QUESTION = "[n]o, not now: "
 
 
-async def test_a_folder_is_trusted_listed_and_revoked(cli):
+def test_a_folder_is_trusted_listed_and_revoked(here):
     """The files that trust lets count are named first."""
-    cli.configure({"verify": {"commands": ["make"]}}, own=False)
-    trusted = await cli("trust")
-    listed = await cli("trust", "--list")
-    as_json = json.loads((await cli("trust", "--list", "--json")).out)
-    revoked = await cli("trust", str(cli.project), "--revoke")
+    here.configure({"verify": {"commands": ["make"]}}, own=False)
+    trusted = here("trust")
+    listed = here("trust", "--list")
+    as_json = json.loads((here("trust", "--list", "--json")).out)
+    revoked = here("trust", str(here.project), "--revoke")
 
-    assert (trusted.code, trusted.out) == (0, f"Trusted: {cli.project}\n")
+    assert (trusted.code, trusted.out) == (0, f"Trusted: {here.project}\n")
     assert ".agi/config.json" in trusted.err
-    assert str(cli.project) in listed.out
-    assert [one["path"] for one in as_json] == [str(cli.project)]
-    assert revoked.out == f"No longer trusted: {cli.project}\n"
-    assert (await cli("trust", "--list")).out == "No workspace is trusted.\n"
+    assert str(here.project) in listed.out
+    assert [one["path"] for one in as_json] == [str(here.project)]
+    assert revoked.out == f"No longer trusted: {here.project}\n"
+    assert (here("trust", "--list")).out == "No workspace is trusted.\n"
 
 
-async def test_a_folder_that_changed_is_listed_as_such(cli):
+def test_a_folder_that_changed_is_listed_as_such(here):
     """Trust is in what was seen."""
-    cli.configure({"verify": {"commands": ["make"]}}, own=False)
-    await cli("trust")
-    cli.configure({"verify": {"commands": ["evil"]}}, own=False)
-    listed = await cli("trust", "--list")
-    again = await cli("trust")
+    here.configure({"verify": {"commands": ["make"]}}, own=False)
+    here("trust")
+    here.configure({"verify": {"commands": ["evil"]}}, own=False)
+    listed = here("trust", "--list")
+    again = here("trust")
 
     assert "has changed since" in listed.out
     assert "has changed since you trusted it" in again.err
 
 
-async def test_a_folder_that_is_gone_can_still_be_revoked(cli):
+def test_a_folder_that_is_gone_can_still_be_revoked(here):
     """The list does not fill up with the dead."""
-    gone = cli.project / "gone"
+    gone = here.project / "gone"
     gone.mkdir()
-    await cli("trust", str(gone))
+    here("trust", str(gone))
     gone.rmdir()
-    revoked = await cli("trust", "--revoke", str(gone))
-    never = await cli("trust", "--revoke", str(gone))
+    revoked = here("trust", "--revoke", str(gone))
+    never = here("trust", "--revoke", str(gone))
 
     assert revoked.out.startswith("No longer trusted")
     assert never.out.startswith("Was not trusted")

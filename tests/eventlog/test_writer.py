@@ -228,11 +228,11 @@ def test_a_file_that_cannot_be_opened_is_an_error_at_once(tmp_path):
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A disk of one megabyte."""
+    """A disk of two megabytes."""
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)], capture_output=True, text=True, check=False
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)], capture_output=True, text=True, check=False
     )
     if mounted.returncode:
         pytest.skip(f"cannot mount a small disk: {mounted.stderr.strip()}")
@@ -251,14 +251,14 @@ async def fill(log, story) -> int:
     raise AssertionError("the disk never got full")
 
 
-@pytest.mark.parametrize("ballast", range(0, 600_000, 45_000))
+@pytest.mark.parametrize("ballast", range(0, 500_000, 45_000))
 async def test_a_full_disk_loses_nothing_and_is_got_over(small_disk, tell, ballast):
     """Appends fail whole and with a clear error, what was acknowledged is there, and with space again all goes on."""
     log = EventLog(small_disk / ".agi", Tables())
     story = tell(log)
     await story.begin()
     (small_disk / "ballast").write_bytes(bytes(ballast))
-    (small_disk / "more").write_bytes(bytes(40_000))
+    (small_disk / "more").write_bytes(bytes(1_000_000))
     written = await fill(log, story) * 5
 
     assert [event.seq for event in log.read(story.id, limit=5000)] == list(range(1, 4 + written))

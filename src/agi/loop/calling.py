@@ -137,9 +137,18 @@ async def _run_batch(plan: Plan, ports: Ports, batch: Sequence[_Gated]) -> list[
     await ports.journal.emit(*fresh)
     if len(running) == 1:
         return [await _run(plan, ports, running[0])]
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(_run(plan, ports, one)) for one in running]
-    return [task.result() for task in tasks]
+    return await _together([asyncio.create_task(_run(plan, ports, one)) for one in running])
+
+
+async def _together(tasks: list[asyncio.Task[Message]]) -> list[Message]:
+    """Wait for all; if one fails or the turn is canceled, the others are stopped before that is told."""
+    try:
+        return list(await asyncio.gather(*tasks))
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
 
 
 async def _refusal(ports: Ports, one: _Gated) -> str:

@@ -88,6 +88,7 @@ class Harness:
             home_config=settings.home_config,
             env=settings.env,
             flags=settings.flags,
+            redactor=self.redactor,
             trust_once=trusted,
             stand_in=stand_in,
         )
@@ -95,10 +96,7 @@ class Harness:
 
     def site(self, path: str | Path | None = None) -> Site:
         """The workspace at `path` (default: the project), with its settings."""
-        site = self.sites.get(path or self.project)
-        keys = [settings.api_key for settings in site.config.providers.values() if settings.api_key]
-        self.redactor.learn(*(key.reveal() for key in keys))
-        return site
+        return self.sites.get(path or self.project)
 
     async def create_session(self, command: commands.CreateSession, *, ephemeral: bool = False) -> Session:
         """Begin a session; its folder is on disk when this returns."""

@@ -19,6 +19,7 @@ from agi.config import Config, Flags, load_config
 from agi.models.base import Model
 from agi.models.resolve import Models
 from agi.policy.verify import default_applies
+from agi.redaction import Redactor
 from agi.trust import trust_state
 from agi.workspace.handle import Workspace
 
@@ -69,12 +70,14 @@ class Sites:
         home_config: Path,
         env: Mapping[str, str],
         flags: Flags,
+        redactor: Redactor,
         trust_once: frozenset[Path] = frozenset(),
         stand_in: Model | None = None,
     ) -> None:
         self._home_config = home_config
         self._env = env
         self._flags = flags
+        self._redactor = redactor
         self._trust_once = trust_once
         self._stand_in = stand_in
         self._sites: dict[str, Site] = {}
@@ -104,6 +107,8 @@ class Sites:
         config = load_config(
             project=workspace.root, home_config=self._home_config, env=self._env, flags=self._flags, trusted=trusted
         )
+        keys = [settings.api_key for settings in config.providers.values() if settings.api_key]
+        self._redactor.learn(*(key.reveal() for key in keys))
         agents = load_agents(project=workspace.root, config=config)
         models = Models(config, proxies=_proxies(self._env), stand_in=self._stand_in)
         return Site(workspace=workspace, config=config, agents=agents, models=models, signature=signature)

@@ -14,13 +14,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from msgspec import Struct
+from starlette.types import ASGIApp
 
 from agi.models.base import Model
 from agi.models.scripted import ScriptedModel
@@ -225,8 +226,12 @@ async def daemon_in_a_box(
     trusted: bool = False,
     settings: AppSettings | None = None,
     env: Mapping[str, str] = NOTHING,
+    around: Callable[[ASGIApp], ASGIApp] = lambda app: app,
 ) -> AsyncIterator[Daemon]:
-    """Run a daemon below `folder`; `config` is the user's own config file. What broke inside is raised at the end."""
+    """Run a daemon below `folder`; what broke inside is raised at the end.
+
+    `config` is the user's own config file; `around` puts something between the guard and the application.
+    """
     project, home = folder / "project", folder / "home"
     for place in (project, home):
         place.mkdir(parents=True, exist_ok=True)
@@ -241,7 +246,7 @@ async def daemon_in_a_box(
             app = build_app(harness, settings or AppSettings())
             token = TOKEN if auth == "token" else ""
             daemon = Daemon(url, harness, app, script, Folder(project), token)
-            async with _served(daemon, sock, auth):
+            async with _served(daemon, around(app), sock, auth):
                 harness.recover()
                 yield daemon
     finally:
@@ -251,9 +256,11 @@ async def daemon_in_a_box(
 
 
 @contextlib.asynccontextmanager
-async def _served(daemon: Daemon, sock: socket.socket, auth: Literal["auto", "token"]) -> AsyncIterator[None]:
+async def _served(
+    daemon: Daemon, app: ASGIApp, sock: socket.socket, auth: Literal["auto", "token"]
+) -> AsyncIterator[None]:
     guard = GuardSettings(token=TOKEN, port=sock.getsockname()[1], auth=auth)
-    door = Guard(daemon.app, guard, log=daemon.lines.append, on_error=daemon.problems.append)
+    door = Guard(app, guard, log=daemon.lines.append, on_error=daemon.problems.append)
     server = make_server(door, sock=sock, log=daemon.lines.append, peers=PeerCheck())
     started = asyncio.Event()
     when_started(server, started.set)
