@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec import Struct
 
 import agi
 from agi.cli import exits
@@ -19,6 +20,8 @@ from agi.config.settings import NAMED, SECTIONS, Settings
 from agi.protocol.events import DATA_TYPES
 from agi.server.app import ROUTES
 from agi.server.errors import STATUSES
+from agi.server.routes import Route
+from agi.tools.base import Tool
 from agi.tools.builtin import builtin_tools
 
 ROOT = Path(__file__).parent.parent
@@ -31,7 +34,7 @@ _HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
 
 
 def read(name: str) -> str:
-    return (ROOT / name).read_text()
+    return (ROOT / name).read_text(encoding="utf-8")
 
 
 def prose(text: str) -> str:
@@ -41,7 +44,7 @@ def prose(text: str) -> str:
 
 def anchors(path: Path) -> set[str]:
     """The anchors of a page's headings, as they are made on the common code hosts."""
-    headings = [heading.replace("`", "") for heading in _HEADING.findall(prose(path.read_text()))]
+    headings = [heading.replace("`", "") for heading in _HEADING.findall(prose(path.read_text(encoding="utf-8")))]
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
 
 
@@ -52,7 +55,7 @@ def section(page: str, heading: str) -> str:
     return found[1]
 
 
-def config_keys(shape: type = Settings, at: str = "") -> Iterator[str]:
+def config_keys(shape: type[Struct] = Settings, at: str = "") -> Iterator[str]:
     """Every key of a settings file, sections spelled out."""
     for key in shape.__struct_encode_fields__:
         if key in SECTIONS.get(shape, {}):
@@ -79,7 +82,7 @@ def fits(shown: str, line: str) -> bool:
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.name)
-def test_every_route_is_described_with_its_parameters(route) -> None:
+def test_every_route_is_described_with_its_parameters(route: Route) -> None:
     """Whatever can be asked for over HTTP stands in docs/api.md."""
     page = read("docs/api.md")
     rows = [line for line in page.splitlines() if line.startswith(f"| `{route.method} {route.path}` |")]
@@ -153,21 +156,23 @@ def test_every_environment_variable_is_described(names: tuple[str, str]) -> None
 
 
 @pytest.mark.parametrize("tool", builtin_tools(), ids=lambda tool: tool.definition.name)
-def test_every_tool_is_described_with_its_arguments(tool) -> None:
+def test_every_tool_is_described_with_its_arguments(tool: Tool) -> None:
     """What an agent can do is written down: name, aliases, kind and arguments."""
     page, definition = read("docs/tools.md"), tool.definition
     described = section(page, definition.name)
+    arguments = definition.input_schema["properties"]
+    assert isinstance(arguments, dict)
 
     assert all(f"`{alias}`" in page for alias in definition.aliases)
     assert f"| `{definition.name}` |" in page
-    assert [name for name in definition.input_schema["properties"] if name not in described] == []
+    assert [name for name in arguments if name not in described] == []
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_between_pages_lead_somewhere(path: Path) -> None:
     """A link names a file that is there, and a heading in it."""
     broken = []
-    for target in _LINK.findall(prose(path.read_text())):
+    for target in _LINK.findall(prose(path.read_text(encoding="utf-8"))):
         if re.match(r"[a-z]+:", target):
             continue
         name, _, anchor = target.partition("#")
@@ -181,10 +186,28 @@ def test_links_between_pages_lead_somewhere(path: Path) -> None:
 def test_pages_name_no_machine(path: Path) -> None:
     """Nothing in a document belongs to the machine it was written on."""
     found = re.findall(
-        r"/work/|/tmp/|/root/|/home/\w+|[\w.-]*(?:pypi|registry|artifactory|nexus)\.[\w.-]+", path.read_text()
+        r"/work/|/tmp/|/root/|/home/\w+|[\w.-]*(?:pypi|registry|artifactory|nexus)\.[\w.-]+",
+        path.read_text(encoding="utf-8"),
     )
 
     assert found == []
+
+
+def test_every_room_is_on_the_plan() -> None:
+    """Who opens a folder of the source finds a line about it in ARCHITECTURE.md."""
+    source = Path(agi.__file__).parent
+    rooms = [f"{path.name}/" for path in source.iterdir() if any(path.glob("*.py"))]
+    files = [path.name for path in source.glob("*.py") if path.stem != "__init__"]
+    plan = section(read("ARCHITECTURE.md"), "The rooms")
+
+    assert [name for name in (*rooms, *files) if f"| `{name}` |" not in plan] == []
+
+
+def test_every_verb_is_described() -> None:
+    """What `make` can do stands in CONTRIBUTING.md."""
+    verbs = re.findall(r"^\.PHONY: (.+)$", read("Makefile"), re.MULTILINE)[0].split()
+
+    assert [verb for verb in verbs if f"`make {verb}`" not in read("CONTRIBUTING.md")] == []
 
 
 def test_the_readme_is_short_enough_to_be_read() -> None:
@@ -195,7 +218,7 @@ def test_the_readme_is_short_enough_to_be_read() -> None:
 @pytest.mark.parametrize("path", ADRS, ids=lambda path: path.stem)
 def test_a_decision_is_one_page_with_the_usual_parts(path: Path) -> None:
     """Date, status, context, decision, consequences; and it is listed."""
-    text = path.read_text()
+    text = path.read_text(encoding="utf-8")
 
     assert text.startswith(f"# {path.stem[:4]}. ")
     assert re.search(r"^- Date: \d{4}-\d\d-\d\d\n- Status: accepted", text, re.MULTILINE)

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-STARS = b"***"
 SHORTEST = 8
 """Shorter values are too likely to be ordinary words."""
 
 
 class Redactor:
-    """Replaces known secrets in bytes on their way to the log."""
+    """Replaces known secrets on their way to the log and to those who listen."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._secrets: tuple[bytes, ...] = ()
@@ -25,8 +24,16 @@ class Redactor:
         self._secrets = tuple(sorted(known, key=len, reverse=True))
 
     def clean(self, raw: bytes) -> bytes:
-        """The same bytes without any secret."""
+        """The same bytes without any secret, and as many of them: offsets into a text still hold."""
         for secret in self._secrets:
             if secret in raw:
-                raw = raw.replace(secret, STARS)
+                raw = raw.replace(secret, b"*" * len(secret))
         return raw
+
+    def clean_text(self, text: str) -> str:
+        """The same text without any secret."""
+        for secret in self._secrets:
+            known = secret.decode()
+            if known in text:
+                text = text.replace(known, "*" * len(known))
+        return text

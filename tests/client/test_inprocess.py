@@ -73,6 +73,14 @@ async def test_a_rebuilt_database_is_said_to_be(here):
     await second.close()
 
 
+async def test_a_data_folder_that_cannot_be_used_is_said_to_be(here):
+    """Something else in its place is an error with a name, not a page of Python."""
+    here.data.write_text("a file")
+
+    with pytest.raises(StorageError, match="cannot be used"):
+        open_in_process(here.settings)
+
+
 def test_the_default_model_is_told_without_opening_a_log(here):
     """Looking creates nothing."""
     agent, choice = default_model(here.settings)

@@ -30,6 +30,16 @@ async def main():
     await log.close()
 asyncio.run(main())
 """
+APPEND_AND_SAY = """
+async def main():
+    log = EventLog(folder, Tables())
+    n = 0
+    while True:
+        events = await asyncio.gather(*(log.append(session_id, [note(f"{n + k}")]) for k in range(3)))
+        n += 3
+        print(events[-1][0].seq, flush=True)
+asyncio.run(main())
+"""
 APPEND_ONE = """
 async def main():
     log = EventLog(folder, Tables())
@@ -204,6 +214,20 @@ async def test_two_processes_append_to_one_session_without_losing_or_locking(log
         assert [text for text in texts(events) if text.startswith(name)] == expected
     state = json.loads(log.db.execute("SELECT state FROM sessions").fetchone()[0])
     assert state["last_seq"] == events[-1].seq
+
+
+@pytest.mark.parametrize("acknowledged", [1, 20])
+async def test_what_was_acknowledged_survives_a_kill(log, story, process, acknowledged):
+    """A process that is killed in the middle of its work leaves every event it was told of, dense and in order."""
+    writer = process(APPEND_AND_SAY, story.id)
+    said = [int(writer.stdout.readline()) for _ in range(acknowledged)]
+    writer.kill()
+    said += [int(line) for line in writer.stdout if line.endswith("\n")]
+
+    events = log.read(story.id, limit=10_000)
+    assert len(events) >= said[-1]
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    assert texts(events) == [str(n) for n in range(len(events) - 3)]
 
 
 async def test_twenty_sessions_write_while_others_read(log, tell):

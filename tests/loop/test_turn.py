@@ -320,3 +320,18 @@ async def test_every_request_pairs_calls_and_results_and_keeps_its_prefix(place)
         assert after[: len(before)] == before
     heads = [msgspec.json.encode((request.system, request.tools)) for request in place.model.requests]
     assert len(set(heads)) == 1
+
+
+async def test_time_spent_waiting_for_a_person_counts_for_no_budget(place):
+    """A question that stays open longer than the budget of seconds does not end the turn."""
+    place.configure('{"budget": {"perTurn": {"seconds": 0.3}}, "verify": {"autoVerify": false}}')
+    place.model.calls("shell", command="true").then_says("done")
+    posted = await place.say("run")
+    request = await place.heard("approval_requested")
+    await asyncio.sleep(0.35)
+
+    await place.approve(data(request)["tool_call_id"])
+    turn = await place.ended(posted)
+
+    assert json.loads(turn.outcome)["stop_reason"] == "end_turn"
+    assert json.loads(turn.outcome)["seconds"] < 0.3

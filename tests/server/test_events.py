@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import random
 import socket
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from agi.models.scripted import Call, Say, Wait
 from agi.net.sse import SseEvent, SseParser
 from agi.protocol.messages import Usage
 from agi.server.request import AppSettings
-from agi.testing.box import AskedTurn, Daemon, daemon_in_a_box
+from agi.testing.box import AskedTurn, Daemon, daemon_in_a_box, eventually
 
 ENDINGS = ("session_completed", "session.completed")
 
@@ -101,14 +101,6 @@ def body_of(chunked: bytes) -> bytes:
         body += rest[: int(size, 16)]
         chunked = rest[int(size, 16) + 2 :]
     return body
-
-
-async def eventually(condition: Callable[[], bool]) -> None:
-    for _ in range(5000):
-        if condition():
-            return
-        await asyncio.sleep(0.001)
-    raise AssertionError("waited for 5 seconds")
 
 
 async def read_to_end(daemon: Daemon, target: str, reader: Reader) -> None:

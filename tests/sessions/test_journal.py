@@ -88,3 +88,25 @@ async def test_a_follower_who_comes_late_gets_the_open_text_once(place):
             break
 
     assert text == "x" * 5000 + "tail"
+
+
+async def test_live_text_is_without_secrets_too(place):
+    """A follower who hears it live sees the stars the log has, at the same offsets."""
+    place.harness.redactor.learn("sk-live-canary-123")
+    gate = asyncio.Event()
+    place.model.plays(Say("the key is sk-live-canary-123, they say"), Wait(gate))
+    heard: list[str] = []
+
+    async def follow() -> None:
+        async for batch in place.harness.follow(place.session_id, Cursor()):
+            heard.extend(one.item.data.delta for one in batch.deliveries if isinstance(one.item, LiveDelta))
+
+    task = asyncio.create_task(follow())
+    posted = await place.say("tell")
+    await place.until(lambda: bool(heard))
+    gate.set()
+    await place.ended(posted)
+    task.cancel()
+
+    assert heard == ["the key is " + "*" * 18 + ", they say"]
+    assert place.answer() == heard[0]

@@ -52,6 +52,7 @@ class Approver:
         self._worker: asyncio.Task[None] | None = None
         self._question: asyncio.Task[str | None] | None = None
         self._asked = ""
+        self._why_closed = ""
         self.refused: list[str] = []
         """The calls that were refused because nobody could be asked."""
 
@@ -60,6 +61,7 @@ class Approver:
         self._open[asked.tool_call_id] = (asked, ours)
         if (self.person or self._yes) and (self._worker is None or self._worker.done()):
             self._worker = asyncio.create_task(self._answer_all())
+            self._worker.add_done_callback(self._ended)
 
     def hear_answer(self, answer: ApprovalGranted | ApprovalDenied) -> None:
         """Take notice of an answer, ours or another's."""
@@ -67,6 +69,8 @@ class Approver:
         if asked is not None and ours and isinstance(answer, ApprovalDenied) and answer.cause == "policy":
             self.refused.append(summary(asked.name, asked.input))
         if answer.tool_call_id == self._asked and self._question is not None:
+            is_over = isinstance(answer, ApprovalDenied) and answer.cause == "canceled"
+            self._why_closed = "" if is_over else "\nAnswered elsewhere."
             self._question.cancel()
 
     async def close(self) -> None:
@@ -75,6 +79,12 @@ class Approver:
             if task is not None:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
+
+    def _ended(self, worker: asyncio.Task[None]) -> None:
+        """A fault of ours must not leave a turn waiting for an answer that nobody will give."""
+        if not worker.cancelled() and (error := worker.exception()) is not None:
+            self._printer.note(f"agi: something went wrong: {type(error).__name__}: {error}")
+            self._cancel()
 
     async def _answer_all(self) -> None:
         while self._open:
@@ -102,7 +112,7 @@ class Approver:
             except asyncio.CancelledError:
                 if asked.tool_call_id in self._open:
                     raise  # everything ends
-                self._printer.note("\nAnswered elsewhere.")
+                self._printer.note(self._why_closed)
                 return None
             answer = read_answer(typed, asked.tool_call_id)
             if answer == "cancel":

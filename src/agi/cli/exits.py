@@ -30,9 +30,12 @@ TERMINATED = 143
 
 def report(error: AgiError) -> int:
     """Say what went wrong and what to do about it; gives the exit code."""
-    say(f"agi: {error.message}")
+    from agi.cli.display import Screen  # late: only where something went wrong
+
+    show = Screen().show  # it may quote what others wrote
+    say(f"agi: {show(error.message)}")
     if error.hint:
-        say(f"     {error.hint}")
+        say(f"     {show(error.hint)}")
     return USAGE if isinstance(error, ConfigError | Invalid | NotFound | BadRequest) else FAILED
 
 

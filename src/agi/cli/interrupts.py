@@ -31,7 +31,7 @@ class Interrupts:
     def __enter__(self) -> Self:
         # Not the loop's own handlers: those cannot run while a write to a reader that does not read is stuck.
         for number in SIGNALS:
-            if signal.getsignal(number) != signal.SIG_IGN:  # someone wants us to go on, such as nohup
+            if signal.getsignal(number) not in (signal.SIG_IGN, None):  # else someone wants us to go on, such as nohup
                 self._old[number] = signal.signal(number, self._hear)
         return self
 

@@ -9,6 +9,7 @@ import sqlite3
 from pathlib import Path
 
 from agi.cli import exits
+from agi.cli.display import exact
 from agi.cli.options import Arguments
 from agi.cli.output import put
 from agi.cli.place import project_of
@@ -51,7 +52,7 @@ def _tell_losses(report: Repair) -> None:
     if report.lost:
         put(f"{report.lost} events could not be read anywhere; a notice stands in the place of each.\n")
     for path in report.set_aside:
-        put(f"Set aside: {path}\n")
+        put(f"Set aside: {exact(path)}\n")
 
 
 def _refuse_while_running(database: Path) -> None:

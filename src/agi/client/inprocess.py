@@ -7,6 +7,7 @@ May import: errors, protocol, config, trust, eventlog, sessions.
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
@@ -16,7 +17,7 @@ import msgspec
 
 from agi.client.answers import resync
 from agi.client.base import ClientSettings, ModelChoice, ModelList, ModelOffer, Posted, Trust
-from agi.config import Flags
+from agi.config import Flags, project_dir
 from agi.errors import AgiError, Invalid, StorageError
 from agi.eventlog.base import Cursor, LiveDelta, parse_cursor
 from agi.eventlog.follow import Batch, Delivery
@@ -24,6 +25,7 @@ from agi.protocol.commands import Approve, Cancel, CreateSession, PostMessage, S
 from agi.protocol.events import Event
 from agi.protocol.messages import Message
 from agi.protocol.sessions import Session
+from agi.redaction import Redactor
 from agi.sessions.harness import Harness, HarnessSettings
 from agi.sessions.sites import Sites
 from agi.trust import TrustState, set_trust, trust_state
@@ -36,14 +38,7 @@ class InProcessClient:
 
     def __init__(self, settings: ClientSettings) -> None:
         self._home_config = settings.home_config
-        self._harness = Harness(
-            HarnessSettings(
-                project=settings.project,
-                home_config=settings.home_config,
-                env=settings.env,
-                trust_once=settings.trust_once,
-            )
-        )
+        self._harness = _open(settings)
         self._harness.runners.on_failure = self._hear_failure
         self._failure: AgiError | None = None
         self._followers: set[asyncio.Task[object]] = set()
@@ -156,9 +151,24 @@ class InProcessClient:
             task.cancel()
 
 
+def _open(settings: ClientSettings) -> Harness:
+    try:
+        return Harness(
+            HarnessSettings(
+                project=settings.project,
+                home_config=settings.home_config,
+                env=settings.env,
+                trust_once=settings.trust_once,
+            )
+        )
+    except (OSError, sqlite3.Error) as error:
+        message = f"The data folder {project_dir(settings.project)} cannot be used: {error}."
+        raise StorageError(message, hint="`agi doctor` says more.") from error
+
+
 def default_model(settings: ClientSettings) -> tuple[str, ModelChoice]:
     """Tell which agent and model a question goes to that names none; opens no log. Raises what is wrong with it."""
-    sites = Sites(home_config=settings.home_config, env=settings.env, flags=Flags())
+    sites = Sites(home_config=settings.home_config, env=settings.env, flags=Flags(), redactor=Redactor())
     site = sites.get(settings.project)
     try:
         agent = site.agents.default(site.config)

@@ -15,6 +15,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+import msgspec
+
 from agi.errors import NotFound, StorageError
 from agi.eventlog import leases
 from agi.eventlog.base import Check, Cursor, Entry, Lease, LiveDelta, Projection
@@ -74,6 +76,9 @@ class EventLog:
 
     def say_live(self, session_id: str, turn_id: str | None, seq: int, data: ModelOutputDelta) -> None:
         """Show open text to live followers before it is in the log."""
+        clean = self.redactor.clean_text(data.delta)
+        if clean != data.delta:
+            data = msgspec.structs.replace(data, delta=clean)
         self.hub.publish_live(LiveDelta(seq, to_rfc3339(self._clock()), session_id, turn_id, data))
 
     def read(self, session_id: str, after: int = 0, limit: int = 1000) -> list[Event]:

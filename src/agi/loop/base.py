@@ -62,6 +62,9 @@ class Toolbox(Protocol):
 class People(Protocol):
     """Whoever answers questions."""
 
+    waited: float
+    """Seconds the turn has spent waiting for them; they count for no budget."""
+
     async def answer(self, call_id: str) -> Answer:
         """Wait for the answer to an approval that was requested."""
 
@@ -79,6 +82,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     max_steps: int
     turn_budget: Budget
     session_budget: Budget
+    session_seconds: float
+    """What the session's earlier turns took of it."""
     verify: VerifyPolicy
     verify_note: Callable[[], str]
     """Says why there is nothing to verify with, or nothing if there is; asked only where verification is due."""

@@ -159,11 +159,11 @@ async def _refusal(ports: Ports, one: _Gated) -> str:
     if answer.granted:
         return ""
     why = {
-        "user": "The user refused this call",
-        "expired": "Nobody answered the request for approval in time, so this call was not run",
-        "policy": "This call needs approval and nobody is there to give it, so it was not run",
-    }.get(answer.cause, "This call was not approved")
-    return f"{why}{': ' + answer.reason if answer.reason and answer.cause == 'user' else ''}. It was not run."
+        "user": "The user refused this call, so it was not run.",
+        "expired": "Nobody answered the request for approval in time, so this call was not run.",
+        "policy": "This call needs approval and nobody is there to give it, so it was not run.",
+    }.get(answer.cause, "This call was not approved, so it was not run.")
+    return f"{why} The reason given: {answer.reason}" if answer.reason and answer.cause == "user" else why
 
 
 async def _run(plan: Plan, ports: Ports, one: _Gated) -> Message:

@@ -39,7 +39,7 @@ async def run_turn(plan: Plan, ports: Ports) -> Outcome:
                 if not complaint:
                     return Outcome(stop_reason=history[-1].stop_reason or "end_turn")
                 history.append(await _tell(plan, ports, complaint))
-            limit = _limit(plan, ports, time.monotonic() - began)
+            limit = _limit(plan, ports, time.monotonic() - began - ports.people.waited)
             if limit:
                 return Outcome(stop_reason=limit)
             history.append(await ask_model(plan, ports.journal, _request(plan, ports, history)))
@@ -75,7 +75,7 @@ def _limit(plan: Plan, ports: Ports, seconds: float) -> StopReason | None:
         return "max_steps"
     spent = exceeded(plan.turn_budget, turn.usage, turn.steps, seconds)
     used = ports.journal.session_usage()
-    spent = spent or exceeded(plan.session_budget, used, used.requests, 0.0)
+    spent = spent or exceeded(plan.session_budget, used, used.requests, plan.session_seconds + seconds)
     return "budget_exhausted" if spent else None
 
 

@@ -65,6 +65,8 @@ class Approve(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     tool_call_id: Name
     action: Literal["approve", "deny"]
+    cause: Literal["user", "policy"] = "user"
+    """Who refuses: a person, or a rule of the client where no person was asked."""
     turn_id: Name | None = None
     reason: Reason = ""
     remember: Literal["once", "session"] = "once"

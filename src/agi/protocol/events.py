@@ -235,6 +235,8 @@ class TurnCompleted(EventData, frozen=True, kw_only=True):
     steps: int
     usage: Usage
     verification: VerificationStatus = "not_run"
+    seconds: float = 0.0
+    """Time spent working; waiting for a person does not count."""
 
 
 class TurnFailed(EventData, frozen=True, kw_only=True):
@@ -243,6 +245,8 @@ class TurnFailed(EventData, frozen=True, kw_only=True):
     TYPE: ClassVar[str] = "turn_failed"
     error: ErrorInfo
     usage: Usage
+    seconds: float = 0.0
+    """Time spent working; waiting for a person does not count."""
 
 
 class TurnCanceled(EventData, frozen=True, kw_only=True):
@@ -251,6 +255,8 @@ class TurnCanceled(EventData, frozen=True, kw_only=True):
     TYPE: ClassVar[str] = "turn_canceled"
     reason: str = ""
     usage: Usage = Usage()
+    seconds: float = 0.0
+    """Time spent working; waiting for a person does not count."""
 
 
 class SessionCompleted(EventData, frozen=True, kw_only=True):

@@ -27,19 +27,20 @@ REASONS = {
     403: "This host, origin or site may not ask.",
     404: "There is no such thing.",
     405: "Not with this method; `Allow` says which.",
+    408: "The request did not arrive in time.",
     409: "Not in the state it is in.",
     413: "Too large.",
+    414: "The path and query are too long.",
     415: "A body of this type is not read.",
     422: "Well-formed, but not acceptable.",
     429: "Too many wrong tokens.",
+    431: "The headers are too many or too large.",
     502: "The provider failed; the turn is in the log and can be retried.",
     503: "The daemon is shutting down.",
     507: "The disk is full; nothing was written.",
 }
-EVERYWHERE = (400, 401, 403, 405, 413, 415, 422, 429)
+EVERYWHERE = (400, 401, 403, 405, 408, 413, 414, 415, 422, 429, 431)
 """What any request can meet, before or at its reading."""
-OPEN = (400, 403, 405, 413, 415, 422)
-"""The same where no token is asked for."""
 
 _PATH_FORMS = {"session_id": "^sess_[0-9a-f]{32}$", "turn_id": "^turn_[0-9a-f]{32}$"}
 _PATH_EXAMPLES = {
@@ -125,7 +126,7 @@ def _request_body(route: Route, made: dict[Any, Schema]) -> Schema:
     if route.example is not None:
         content["application/json"]["example"] = route.example
     if route.form:
-        file = {"type": "string", "contentMediaType": "application/octet-stream"}
+        file = {"contentMediaType": "application/octet-stream"}
         form = {"type": "object", "properties": {"file": file}, "required": ["file"], "additionalProperties": False}
         content["multipart/form-data"] = {"schema": form}
     return {"required": not route.body_is_optional, "content": content}
@@ -147,7 +148,7 @@ def _responses(route: Route, made: dict[Any, Schema]) -> dict[int, Schema]:
 
 
 def _error_statuses(route: Route) -> Sequence[int]:
-    return sorted({*route.errors, *(OPEN if route.is_open else EVERYWHERE)})
+    return sorted({*route.errors, *EVERYWHERE})
 
 
 def _error(status: int) -> Schema:

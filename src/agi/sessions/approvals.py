@@ -32,7 +32,7 @@ async def give_answer(log: EventLog, session_id: str, command: Approve) -> Event
         )
     else:
         answer = ApprovalDenied(
-            tool_call_id=pending.tool_call_id, name=pending.name, cause="user", reason=command.reason
+            tool_call_id=pending.tool_call_id, name=pending.name, cause=command.cause, reason=command.reason
         )
     events = await log.append(state.id, [(pending.turn_id, answer)], check=_still_pending(session_id, command))
     return events[0]
@@ -45,10 +45,12 @@ class Approvals:
         self._log = log
         self._session_id = session_id
         self._timeout_s = timeout_s
+        self.waited = 0.0
 
     async def answer(self, call_id: str) -> Answer:
         """Wait for the answer; with a time-out, an unanswered question expires and that is its answer."""
         heard = asyncio.Event()
+        began = time.monotonic()
 
         def listen(event: Event) -> None:
             if event.type in ("approval_granted", "approval_denied"):
@@ -63,6 +65,7 @@ class Approvals:
                 heard.clear()
                 await self._wait(heard, found)
         finally:
+            self.waited += time.monotonic() - began
             self._log.hub.unlisten(self._session_id, listen)
 
     def _look(self, call_id: str) -> Answer | PendingApproval:

@@ -26,6 +26,7 @@ from agi.protocol.times import to_rfc3339
 from agi.protocol.tools import ToolKind
 from agi.sessions.approvals import Approvals
 from agi.sessions.closing import after_cancel, after_crash
+from agi.sessions.ending import error_info, session_ending, turn_ending
 from agi.sessions.journal import Journal
 from agi.sessions.sites import Site, Sites
 from agi.sessions.toolbox import Toolbox
@@ -49,6 +50,7 @@ class Runner:
         self._lease: Lease | None = None
         self._turn_task: asyncio.Task[Outcome] | None = None
         self._turn_id = ""
+        self._people: Approvals | None = None
 
     async def run(self, is_over: Callable[[], bool], lease: Lease | None = None) -> None:
         """Run until nothing is left; `is_over` is asked, without a pause before returning, whether that still holds."""
@@ -95,7 +97,9 @@ class Runner:
         try:
             data = self.started(state, queued)
         except AgiError as error:
-            await self._append(_failure_entries(queued.turn_id, error, state))
+            failed = ev.TurnFailed(error=error_info(error), usage=Usage())
+            over = [session_ending(failed)] if len(state.queue) <= 1 else []
+            await self._append([(queued.turn_id, ending) for ending in (failed, *over)])
             return
         await self._append([(queued.turn_id, data)])
 
@@ -116,16 +120,14 @@ class Runner:
         if turn is None or self._lease is None:
             return
         journal = Journal(self._log, self.session_id, turn.id, self._lease, state.last_seq)
+        self._people = None
+        began = time.monotonic()
         outcome = await self._outcome(state, turn, journal)
         await journal.settle()
-        ending: list[ev.EventData]
-        if outcome is None:
-            ending = self._canceled(turn, journal)
-        elif outcome.error is not None:
-            ending = [*self._loose_ends(turn, journal), self._failed(turn, journal, outcome.error)]
-        else:
-            ending = [self._completed(journal, outcome)]
-        await self._finish(journal, ending)
+        waited = self._people.waited if self._people else 0.0
+        last = turn_ending(outcome, journal.turn(), time.monotonic() - began - waited)
+        loose_ends = [] if isinstance(last, ev.TurnCompleted) else self._loose_ends(turn, journal)
+        await self._finish(journal, [*loose_ends, last])
 
     async def _outcome(self, state: SessionState, turn: TurnState, journal: Journal) -> Outcome | None:
         """Run the turn as a task of its own; None if it was canceled."""
@@ -137,9 +139,8 @@ class Runner:
             return Outcome(stop_reason="error", error=error)
         try:
             plan, ports = self._plan(state, turn, journal)
-        except AgiError as problem:
-            error = ErrorInfo(code=problem.code, message=problem.message, hint=problem.hint)
-            return Outcome(stop_reason="error", error=error)
+        except AgiError as error:
+            return Outcome(stop_reason="error", error=error_info(error))
         self._turn_id = turn.id
         self._turn_task = asyncio.create_task(run_turn(plan, ports), name=f"turn {turn.id}")
         try:
@@ -178,6 +179,7 @@ class Runner:
             max_steps=config.max_steps(agent.name) or agent.max_steps,
             turn_budget=config.budget_per_turn,
             session_budget=config.budget_per_session,
+            session_seconds=state.seconds,
             verify=config.verify,
             verify_note=site.verify_note,
             verify_asks=not site.trusted,
@@ -194,8 +196,8 @@ class Runner:
             verify_commands=config.verify.commands,
             note=journal.note,
         )
-        people = Approvals(self._log, self.session_id, config.approval_timeout_s)
-        return plan, Ports(journal=journal, toolbox=toolbox, people=people)
+        self._people = Approvals(self._log, self.session_id, config.approval_timeout_s)
+        return plan, Ports(journal=journal, toolbox=toolbox, people=self._people)
 
     def cancel_turn(self, turn_id: str) -> None:
         """Stop the turn if it is the one that is running here."""
@@ -206,35 +208,17 @@ class Runner:
         if event.type == "cancel_requested" and event.turn_id:
             self.cancel_turn(event.turn_id)
 
-    def _canceled(self, turn: TurnState, journal: Journal) -> list[ev.EventData]:
-        return [*self._loose_ends(turn, journal), ev.TurnCanceled(usage=journal.turn().usage)]
-
     def _loose_ends(self, turn: TurnState, journal: Journal) -> list[ev.EventData]:
         messages = journal.deferred_messages()
         history = [*queries.turn_messages(self._log.db, self.session_id, turn.id), *messages]
         return after_cancel(journal.turn(), history, "")
-
-    @staticmethod
-    def _failed(turn: TurnState, journal: Journal, error: ErrorInfo) -> ev.TurnFailed:
-        return ev.TurnFailed(error=error, usage=journal.turn().usage)
-
-    @staticmethod
-    def _completed(journal: Journal, outcome: Outcome) -> ev.TurnCompleted:
-        turn = journal.turn()
-        return ev.TurnCompleted(
-            message_id=turn.last_message,
-            stop_reason=outcome.stop_reason,
-            steps=turn.steps,
-            usage=turn.usage,
-            verification="stale" if turn.changed and turn.verification == "passed" else turn.verification,
-        )
 
     async def _finish(self, journal: Journal, ending: list[ev.EventData]) -> None:
         """Close the turn, and the session too if nothing is queued behind it."""
         last = ending[-1]
         state = journal.state()
         if not [queued for queued in state.queue if queued.turn_id != journal.turn_id]:
-            ending = [*ending, _session_ending(last)]
+            ending = [*ending, session_ending(last)]
         await journal.emit(*ending)
 
     async def _append(self, entries: list[Entry]) -> None:
@@ -276,18 +260,3 @@ def take_lease_check(session_id: str, owner: str, taken: list[Lease]) -> Callabl
         taken[:] = [leases.take(db, session_id, owner)]
 
     return check
-
-
-def _failure_entries(turn_id: str, error: AgiError, state: SessionState) -> list[Entry]:
-    info = ErrorInfo(code=error.code, message=error.message, hint=error.hint)
-    failed = ev.TurnFailed(error=info, usage=Usage())
-    entries: list[Entry] = [(turn_id, failed)]
-    if len(state.queue) <= 1:
-        entries.append((turn_id, ev.SessionFailed(error=info)))
-    return entries
-
-
-def _session_ending(last: ev.EventData) -> ev.EventData:
-    if isinstance(last, ev.TurnFailed):
-        return ev.SessionFailed(error=last.error)
-    return ev.SessionCanceled() if isinstance(last, ev.TurnCanceled) else ev.SessionCompleted()

@@ -44,6 +44,15 @@ ENDINGS = ("turn_completed", "turn_failed", "turn_canceled")
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
+async def eventually(condition: Callable[[], object]) -> None:
+    """Wait until it holds; for what no event tells, and no longer than five seconds."""
+    for _ in range(5000):
+        if condition():
+            return
+        await asyncio.sleep(0.001)
+    raise AssertionError("waited for five seconds")
+
+
 class Reply(Struct, frozen=True):
     """An answer, read to its end."""
 

@@ -82,6 +82,8 @@ class SessionState(Struct, kw_only=True):
     grants: list[str] = field(default_factory=list)
     """Tools approved for the rest of the session."""
     usage: Usage = Usage()
+    seconds: float = 0.0
+    """Time its turns spent working."""
 
     @property
     def activity(self) -> Activity:
@@ -285,7 +287,8 @@ def _cancel_requested(state: SessionState, event: Event, data: ev.CancelRequeste
         state.turn.cancel_requested = True
 
 
-def _turn_over(state: SessionState, event: Event, data: ev.EventData) -> None:
+def _turn_over(state: SessionState, event: Event, data: ev.TurnCompleted | ev.TurnFailed | ev.TurnCanceled) -> None:
+    state.seconds += data.seconds
     if state.turn and state.turn.id == event.turn_id:
         state.turn = None
         if state.status == "waiting_approval":

@@ -1,0 +1,41 @@
+"""How a turn ends in the log: its last event, and the session's if nothing is queued behind it. Pure.
+
+May import: errors, protocol, loop.base, views.
+"""
+
+from __future__ import annotations
+
+from agi.errors import AgiError
+from agi.loop.base import Outcome
+from agi.protocol import events as ev
+from agi.protocol.sessions import ErrorInfo
+from agi.views.state import TurnState
+
+
+def turn_ending(outcome: Outcome | None, turn: TurnState, seconds: float) -> ev.EventData:
+    """The turn's last event; no outcome means that it was canceled."""
+    worked = round(max(0.0, seconds), 3)
+    if outcome is None:
+        return ev.TurnCanceled(usage=turn.usage, seconds=worked)
+    if outcome.error is not None:
+        return ev.TurnFailed(error=outcome.error, usage=turn.usage, seconds=worked)
+    return ev.TurnCompleted(
+        message_id=turn.last_message,
+        stop_reason=outcome.stop_reason,
+        steps=turn.steps,
+        usage=turn.usage,
+        verification="stale" if turn.changed and turn.verification == "passed" else turn.verification,
+        seconds=worked,
+    )
+
+
+def session_ending(last: ev.EventData) -> ev.EventData:
+    """What a turn's last event makes of the session."""
+    if isinstance(last, ev.TurnFailed):
+        return ev.SessionFailed(error=last.error)
+    return ev.SessionCanceled() if isinstance(last, ev.TurnCanceled) else ev.SessionCompleted()
+
+
+def error_info(error: AgiError) -> ErrorInfo:
+    """An error as the log and clients have it."""
+    return ErrorInfo(code=error.code, message=error.message, hint=error.hint)
