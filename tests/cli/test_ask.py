@@ -139,8 +139,14 @@ async def test_yes_in_a_workspace_that_is_not_trusted_covers_files_but_no_comman
     """Exec stays off in an untrusted folder, whatever is approved in advance."""
     async with cli.answered_by(calls(WRITE, SHELL), says("Half done.")):
         result = await cli("do it", "--yes")
+        (session,) = json.loads((await cli("sessions", "--json")).out)
+        denied = [
+            one["data"]
+            for one in (await cli("sessions", "export", session["id"])).events
+            if one["type"] == "approval_denied"
+        ]
 
-    assert result.code == 3
+    assert (result.code, [one["cause"] for one in denied]) == (3, ["policy"])
     assert (cli.project / "made.txt").read_text() == "hi\n"
     assert not (cli.project / "made").exists()
     assert "--trust" in result.err

@@ -169,6 +169,33 @@ async def test_a_listener_hears_each_event_once_whoever_wrote_it(log, story, pro
     assert heard == list(range(4, 11))
 
 
+async def test_what_others_wrote_before_us_is_heard_before_us(logs, log, story):
+    """Our own append brings in what it found in the file, in order, and is not told a second time later."""
+    heard: list[int] = []
+    log.listen(story.id, lambda event: heard.append(event.seq))
+    elsewhere = logs.open()
+    await elsewhere.append(story.id, [(None, ev.Notice(code="n", message="far"))] * 2)
+
+    await story.note()
+
+    log.watch.catch_up()
+    assert heard == [4, 5, 6]
+
+
+async def test_what_is_found_in_the_file_before_the_writer_tells_is_told_once(log, story):
+    """A reader may be quicker than the word from the writer's thread."""
+    heard: list[int] = []
+    log.listen(story.id, lambda event: heard.append(event.seq))
+    appended = log.append_nowait(story.id, [(None, ev.Notice(code="n", message="x"))])
+    while log.last_seq(story.id) < 4:
+        pass  # the event loop stands still
+    log.watch.catch_up()
+    assert heard == [4]
+
+    await appended
+    assert heard == [4]
+
+
 async def test_an_append_outlives_the_caller_that_gave_up_waiting(log, story):
     """Canceling the caller does not undo what is on its way to disk, nor hurt the others."""
     task = asyncio.create_task(story.note("kept"))

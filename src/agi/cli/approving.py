@@ -100,7 +100,7 @@ class Approver:
         if self.person:
             return await self._put(asked)
         self.refused.append(summary(asked.name, asked.input))
-        return Approve(tool_call_id=asked.tool_call_id, action="deny", reason=NOT_TRUSTED)
+        return Approve(tool_call_id=asked.tool_call_id, action="deny", cause="policy", reason=NOT_TRUSTED)
 
     async def _put(self, asked: ApprovalRequested) -> Approve | None:
         """Put the question until it is answered; None if it was answered elsewhere, or the turn is to end."""

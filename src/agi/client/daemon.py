@@ -92,7 +92,7 @@ class DaemonClient:
                         if told.event == "resync":
                             raise resync()
                         if told.event != "heartbeat":
-                            yield _event(told)
+                            yield parse_envelope(told.data)
             except NetError:
                 pass
             except NotFound:
@@ -191,15 +191,6 @@ class DaemonClient:
         own = {"authorization": f"Bearer {self._daemon.token}"} if self._daemon.token else {}
         url = self._daemon.url.rstrip("/") + path
         return await self._http.request(method, url, headers={**headers, **own}, body=body, timeouts=timeouts)
-
-
-def _event(told: SseEvent) -> Event:
-    """The event of a frame; open text, whose id has an offset, is numbered by the last event before it."""
-    event = parse_envelope(told.data)
-    number, open_text, _ = (told.id or "").partition(":")
-    if open_text:
-        event.seq = int(number)
-    return event
 
 
 def _at(session_id: str) -> str:

@@ -20,7 +20,7 @@ from agi.client.base import ClientSettings, ModelChoice, ModelList, ModelOffer, 
 from agi.config import Flags, project_dir
 from agi.errors import AgiError, Invalid, StorageError
 from agi.eventlog.base import Cursor, LiveDelta, parse_cursor
-from agi.eventlog.follow import Batch, Delivery
+from agi.eventlog.follow import Batch
 from agi.protocol.commands import Approve, Cancel, CreateSession, PostMessage, SetTrust
 from agi.protocol.events import Event
 from agi.protocol.messages import Message
@@ -80,7 +80,7 @@ class InProcessClient:
                     if batch.resync:
                         raise resync()
                     for delivery in batch.deliveries:
-                        yield _event(delivery)
+                        yield _event(delivery.item)
         except asyncio.CancelledError:
             if self._failure is None or task is None:
                 raise
@@ -184,9 +184,7 @@ def _trust(path: Path, state: TrustState) -> Trust:
     )
 
 
-def _event(told: Delivery) -> Event:
-    """A delivery as an event; open text is numbered by the last event before it."""
-    item = told.item
+def _event(item: Event | LiveDelta) -> Event:
     if isinstance(item, LiveDelta):
-        return Event.of(told.cursor.seq, item.ts, item.session_id, item.turn_id, item.data)
+        return Event.of(item.seq, item.ts, item.session_id, item.turn_id, item.data)
     return item

@@ -158,10 +158,12 @@ def listen_at(host: str, port: int | None) -> socket.socket:
     """A listening socket: at the port that was asked for, or else at the usual one, or else at any."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     wanted = PORT if port is None else port
+    if not 0 <= wanted < 65536:
+        raise ConfigError(f"{wanted} is not a port.", code="cannot_listen", hint="Ports go up to 65535.")
     try:
         return socket.create_server((host, wanted), family=family, backlog=2048)
-    except (OSError, OverflowError) as error:
-        is_taken = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
+    except OSError as error:
+        is_taken = error.errno == errno.EADDRINUSE
         if port is None and is_taken:
             return socket.create_server((host, 0), family=family, backlog=2048)
         if is_taken:

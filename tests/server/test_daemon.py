@@ -1,0 +1,86 @@
+"""One daemon a folder: the lock decides, the record only says where."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agi.errors import Conflict, StorageError
+from agi.server.daemon import Berth, DaemonRecord, read_record
+
+
+def test_the_record_is_private_and_tells_where(tmp_path: Path) -> None:
+    """URL, process, time and token, for its owner's eyes; gone when the daemon leaves."""
+    berth = Berth(tmp_path)
+    berth.announce("http://127.0.0.1:1", "secret")
+
+    record = read_record(tmp_path)
+
+    assert record is not None
+    assert (record.url, record.pid, record.token) == ("http://127.0.0.1:1", os.getpid(), "secret")
+    assert record.started_at.endswith("Z")
+    assert stat.S_IMODE((tmp_path / "daemon.json").stat().st_mode) == 0o600
+    berth.leave()
+    assert read_record(tmp_path) is None
+    assert sorted(os.listdir(tmp_path)) == ["daemon.lock"]
+
+
+def test_a_second_daemon_is_told_of_the_first(tmp_path: Path) -> None:
+    """By its process and its address."""
+    berth = Berth(tmp_path)
+    with pytest.raises(Conflict, match="already") as early:
+        Berth(tmp_path)
+    berth.announce("http://127.0.0.1:1", "secret")
+    with pytest.raises(Conflict, match=f"process {os.getpid()} at http://127.0.0.1:1") as late:
+        Berth(tmp_path)
+    assert early.value.code == late.value.code == "daemon_running"
+    assert "secret" not in f"{late.value.message}{late.value.hint}"
+    berth.leave()
+    Berth(tmp_path).leave()
+
+
+def test_a_killed_daemon_leaves_its_place_free(tmp_path: Path) -> None:
+    """The lock dies with its process; a record that is left behind keeps nobody out."""
+    script = (
+        "import os, sys, pathlib; from agi.server.daemon import Berth; "
+        "Berth(pathlib.Path(sys.argv[1])).announce('http://x', 't'); os._exit(9)"
+    )
+    subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=False)
+    left = read_record(tmp_path)
+    assert left is not None
+
+    berth = Berth(tmp_path)
+    berth.leave()
+
+    assert read_record(tmp_path) == left  # somebody else's record is not ours to remove
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"url": 1}', b"\xff", b'{"url":"u","pid":1,"token":"t"}'])
+def test_a_damaged_record_is_none(tmp_path: Path, content: bytes) -> None:
+    """Nobody can say, so nobody says."""
+    (tmp_path / "daemon.json").write_bytes(content)
+    assert read_record(tmp_path) is None
+
+
+def test_links_are_not_followed(tmp_path: Path) -> None:
+    """A repository cannot point our lock or our record elsewhere."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_text('{"url": "http://evil", "pid": 1, "started_at": "now", "token": "t"}')
+    folder = tmp_path / ".agi"
+    folder.mkdir()
+    (folder / "daemon.json").symlink_to(elsewhere)
+    assert read_record(folder) is None
+    berth = Berth(folder)
+    berth.announce("http://127.0.0.1:1", "secret")
+    assert "secret" not in elsewhere.read_text()
+    assert isinstance(read_record(folder), DaemonRecord)
+    berth.leave()
+    (folder / "daemon.lock").unlink()
+    (folder / "daemon.lock").symlink_to(elsewhere)
+    with pytest.raises(StorageError):
+        Berth(folder)

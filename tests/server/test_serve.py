@@ -1,0 +1,224 @@
+"""The daemon from its start to its stop, as a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import os
+import signal
+import socket
+import stat
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from agi.errors import ConfigError, Conflict
+from agi.net.http import HttpClient
+from agi.server.daemon import read_record
+from agi.server.serve import ServeSettings, is_loopback, listen_at, own_names, serve, url_of
+
+SCRIPT = """
+import asyncio, pathlib, sys
+from agi.server.serve import ServeSettings, serve
+folder = pathlib.Path(sys.argv[1])
+port = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+asyncio.run(serve(ServeSettings(project=folder / "project", home_config=folder / "home", env={}, port=port)))
+"""
+
+
+class Process:
+    """A running `serve`, and what it said."""
+
+    def __init__(self, process: asyncio.subprocess.Process, folder: Path) -> None:
+        self.process = process
+        self.data = folder / "project/.agi"
+        self.url = ""
+
+    async def ready(self) -> None:
+        assert self.process.stdout is not None
+        self.url = (await self.process.stdout.readline()).decode().strip()
+
+    async def stop(self, how: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
+        if self.process.returncode is None:
+            self.process.send_signal(how)
+        _, err = await self.process.communicate()
+        return self.process.returncode or 0, err.decode()
+
+
+@contextlib.asynccontextmanager
+async def running(folder: Path, *arguments: str) -> AsyncIterator[Process]:
+    (folder / "project").mkdir(exist_ok=True)
+    command = (sys.executable, "-c", SCRIPT, str(folder), *arguments)
+    pipe = asyncio.subprocess.PIPE
+    process = Process(await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe), folder)
+    try:
+        yield process
+    finally:
+        if process.process.returncode is None:
+            process.process.kill()
+            await process.process.communicate()
+
+
+async def get(url: str) -> tuple[int, bytes]:
+    async with HttpClient() as http, await http.request("GET", url) as response:
+        return response.status, await response.read()
+
+
+async def test_the_url_is_printed_when_it_answers_and_the_record_tells_the_same(tmp_path: Path) -> None:
+    """One line on stdout, nothing before it can be asked; `daemon.json` is private and gone at the end."""
+    async with running(tmp_path) as daemon:
+        await daemon.ready()
+        assert await get(f"{daemon.url}/healthz") == (200, b'{"status":"ok"}')
+        record = read_record(daemon.data)
+        assert record is not None
+        assert (record.url, record.pid) == (daemon.url, daemon.process.pid)
+        assert stat.S_IMODE((daemon.data / "daemon.json").stat().st_mode) == 0o600
+        status, _ = await get(f"{daemon.url}/v1/sessions")
+
+        code, err = await daemon.stop()
+
+    assert status == 200
+    assert code == 0
+    assert not (daemon.data / "daemon.json").exists()
+    assert "without a sandbox" in err
+    assert "not trusted" in err
+    assert "GET /v1/sessions 200 " in err
+    assert record.token not in err
+    assert "Traceback" not in err
+
+
+async def test_a_second_daemon_refuses_and_names_the_first(tmp_path: Path) -> None:
+    """`daemon_running`, with the process and the address of the owner."""
+    async with running(tmp_path) as first:
+        await first.ready()
+        async with running(tmp_path) as second:
+            _, err = await second.process.communicate()
+        assert f"process {first.process.pid} at {first.url}" in err.decode()
+        assert await get(f"{first.url}/healthz") == (200, b'{"status":"ok"}')
+        await first.stop()
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_ends_streams_and_leaves_cleanly(tmp_path: Path, how: signal.Signals) -> None:
+    """An open stream does not hold the daemon up, and is ended properly."""
+    async with running(tmp_path) as daemon:
+        await daemon.ready()
+        async with HttpClient() as http:
+            headers = {"content-type": "application/json"}
+            async with await http.request("POST", f"{daemon.url}/v1/sessions", headers=headers, body=b"{}") as made:
+                session_id = msgspec.json.decode(await made.read())["id"]
+            stream = await http.request("GET", f"{daemon.url}/v1/sessions/{session_id}/events")
+            reading = asyncio.create_task(stream.read())
+
+            code, err = await asyncio.wait_for(daemon.stop(how), 4)
+
+            assert b"session_created" in await reading
+    assert code == 0
+    assert "Traceback" not in err
+    assert not (daemon.data / "daemon.json").exists()
+
+
+async def test_what_was_said_is_there_after_a_restart(tmp_path: Path) -> None:
+    """The log outlives the process."""
+    async with running(tmp_path) as daemon:
+        await daemon.ready()
+        async with HttpClient() as http:
+            body, headers = b'{"prompt": "hello"}', {"content-type": "application/json"}
+            async with await http.request("POST", f"{daemon.url}/v1/one-shot", headers=headers, body=body) as reply:
+                said = msgspec.json.decode(await reply.read())
+        await daemon.stop()
+    async with running(tmp_path) as again:
+        await again.ready()
+        status, listed = await get(f"{again.url}/v1/sessions/{said['session_id']}/messages")
+        await again.stop()
+    assert status == 200
+    assert msgspec.json.decode(listed)["messages"][-1]["id"] == said["message"]["id"]
+
+
+async def test_a_lost_database_is_rebuilt_and_said(tmp_path: Path) -> None:
+    """Loudly, on stderr."""
+    async with running(tmp_path) as daemon:
+        await daemon.ready()
+        async with HttpClient() as http:
+            headers = {"content-type": "application/json"}
+            await (await http.request("POST", f"{daemon.url}/v1/sessions", headers=headers, body=b"{}")).read()
+        await daemon.stop()
+    for name in os.listdir(daemon.data):
+        if name.startswith("agi.sqlite"):
+            (daemon.data / name).unlink()
+    async with running(tmp_path) as again:
+        await again.ready()
+        _, listed = await get(f"{again.url}/v1/sessions")
+        _, err = await again.stop()
+    assert len(msgspec.json.decode(listed)["sessions"]) == 1
+    assert "was rebuilt from its mirrors: 1 sessions" in err
+
+
+def settings(folder: Path, **fields: object) -> ServeSettings:
+    return msgspec.structs.replace(ServeSettings(project=folder, home_config=folder / "home", env={}), **fields)
+
+
+async def test_a_port_that_was_asked_for_and_is_taken_is_an_error(tmp_path: Path) -> None:
+    """Another port would not be what was asked for."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(Conflict, match=str(port)) as refused:
+            await serve(settings(tmp_path, port=port), out=io.StringIO(), err=io.StringIO())
+    assert refused.value.code == "port_taken"
+    assert read_record(tmp_path / ".agi") is None
+
+
+def test_the_usual_port_gives_way_to_a_free_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If taken and not asked for by name, a free one."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        usual = other.getsockname()[1]
+        monkeypatch.setattr("agi.server.serve.PORT", usual)
+        with listen_at("127.0.0.1", None) as sock:
+            assert sock.getsockname()[1] != usual
+    with listen_at("127.0.0.1", None) as sock:
+        assert sock.getsockname()[1] == usual
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "named"),
+    [("999.1.1.1", 0, "999.1.1.1"), ("127.0.0.1", 70_000, "70000"), ("127.0.0.1", -1, "-1"), ("192.0.2.1", 0, "192")],
+)
+def test_an_address_that_cannot_be_listened_at_is_an_error(host: str, port: int, named: str) -> None:
+    """It says which."""
+    with pytest.raises(ConfigError, match=named) as refused:
+        listen_at(host, port)
+    assert refused.value.code == "cannot_listen"
+
+
+async def test_another_address_than_loopback_needs_to_be_exposed(tmp_path: Path) -> None:
+    """Never by accident."""
+    with pytest.raises(ConfigError) as refused:
+        await serve(settings(tmp_path, host="0.0.0.0"), out=io.StringIO(), err=io.StringIO())
+    assert refused.value.code == "expose_needed"
+    assert not (tmp_path / ".agi").exists()
+
+
+def test_what_counts_as_loopback() -> None:
+    """Only what cannot leave the machine."""
+    assert all(is_loopback(host) for host in ("127.0.0.1", "127.1.2.3", "localhost", "::1"))
+    assert not any(is_loopback(host) for host in ("0.0.0.0", "::", "127.evil.example", "10.0.0.1", "localhost.evil"))
+
+
+def test_an_exposed_daemon_goes_by_its_own_names(tmp_path: Path) -> None:
+    """Its address, its host name and what it was told; everywhere is no name."""
+    bound = own_names(settings(tmp_path, host="192.0.2.1", hosts=("agi.example",)))
+    assert bound == ("192.0.2.1", socket.gethostname(), "agi.example")
+    anywhere = own_names(settings(tmp_path, host="0.0.0.0"))
+    assert "0.0.0.0" not in anywhere
+    assert socket.gethostname() in anywhere
+
+
+def test_urls_are_reachable_from_this_machine() -> None:
+    """Also where it listens everywhere, and for IPv6."""
+    assert url_of("0.0.0.0", 1) == "http://127.0.0.1:1"
+    assert url_of("::1", 1) == "http://[::1]:1"
+    assert url_of("127.0.0.1", 1) == "http://127.0.0.1:1"
