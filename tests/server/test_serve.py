@@ -183,6 +183,23 @@ def test_the_usual_port_gives_way_to_a_free_one(monkeypatch: pytest.MonkeyPatch)
         assert sock.getsockname()[1] == usual
 
 
+async def test_small_writes_are_sent_at_once(tmp_path: Path) -> None:
+    """Connections have no Nagle delay: the first words of a stream do not wait for the client's acknowledgement."""
+    delays: list[int] = []
+
+    async def note(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        delays.append(writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        writer.close()
+        await writer.wait_closed()
+
+    async with await asyncio.start_server(note, sock=listen_at("127.0.0.1", 0)) as server:
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        assert await reader.read() == b""
+        writer.close()
+        await writer.wait_closed()
+    assert delays == [1]
+
+
 @pytest.mark.parametrize(
     ("host", "port", "named"),
     [("999.1.1.1", 0, "999.1.1.1"), ("127.0.0.1", 70_000, "70000"), ("127.0.0.1", -1, "-1"), ("192.0.2.1", 0, "192")],

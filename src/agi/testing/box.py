@@ -33,7 +33,7 @@ from agi.server.guard import Guard, GuardSettings
 from agi.server.limits import make_server
 from agi.server.peer import PeerCheck
 from agi.server.request import AppSettings
-from agi.server.serve import when_started
+from agi.server.serve import listen_at, when_started
 from agi.sessions.harness import Harness, HarnessSettings
 
 if TYPE_CHECKING:
@@ -250,7 +250,7 @@ async def daemon_in_a_box(
     told = HarnessSettings(project=project, home_config=home, env=env, trust_once=trusted)
     harness = Harness(told, stand_in=script)
     try:
-        with socket.create_server(("127.0.0.1", 0)) as sock:
+        with listen_at("127.0.0.1", 0) as sock:
             url = f"http://127.0.0.1:{sock.getsockname()[1]}"
             app = build_app(harness, settings or AppSettings())
             token = TOKEN if auth == "token" else ""
