@@ -19,7 +19,8 @@ def opened(encoding: str, body: bytes, size: int = 65536) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("encoding", "body"), [("gzip", gzip.compress(b"hello " * 100, mtime=0)), ("Deflate", zlib.compress(b"hello " * 100))]
+    ("encoding", "body"),
+    [("gzip", gzip.compress(b"hello " * 100, mtime=0)), ("Deflate", zlib.compress(b"hello " * 100))],
 )
 @pytest.mark.parametrize("size", [1, 10, 1000])
 def test_a_compressed_body_is_opened_as_it_arrives(encoding: str, body: bytes, size: int) -> None:
