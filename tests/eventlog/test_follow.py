@@ -467,7 +467,7 @@ async def test_however_often_the_link_breaks_every_reader_has_every_character_on
             await asyncio.sleep(0)
 
     readers = [asyncio.create_task(reader()) for _ in range(4)]
-    for _ in range(300):
+    while drops < 200 and not any(task.done() for task in readers):
         await mouth.step()
     await mouth.complete()
     for task in readers:
@@ -475,7 +475,6 @@ async def test_however_often_the_link_breaks_every_reader_has_every_character_on
     outcomes = await asyncio.gather(*readers, return_exceptions=True)
     assert [one for one in outcomes if not isinstance(one, asyncio.CancelledError)] == []
 
-    assert drops >= 100
     events = [event for event in log.read(story.id, limit=10_000) if event.type != "model_output_delta"]
     for memory in dice.sample(memories, 40):
         end = [memory, *await read_on(log, story.id, memory, ALL, dice)][-1]

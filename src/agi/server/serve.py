@@ -8,7 +8,7 @@ next start finds them. Its output goes where it is told. May import: errors, con
 from __future__ import annotations
 
 import asyncio
-import errno
+import contextlib
 import socket
 import sys
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TextIO
 from msgspec import Struct
 
 from agi.config import Flags
-from agi.errors import AgiError, ConfigError, Conflict
+from agi.errors import AgiError, ConfigError
 from agi.models.base import Model
 from agi.server.access import AccessLine, format_line
 from agi.server.app import App, build_app
@@ -26,6 +26,7 @@ from agi.server.daemon import Berth
 from agi.server.guard import Guard, GuardSettings
 from agi.server.health import UNSANDBOXED
 from agi.server.limits import make_server
+from agi.server.listening import LOOPBACK, is_loopback, listen_at, own_names, url_of
 from agi.server.peer import PeerCheck
 from agi.sessions.harness import Harness, HarnessSettings
 from agi.sessions.sites import Site
@@ -33,10 +34,7 @@ from agi.sessions.sites import Site
 if TYPE_CHECKING:
     import uvicorn
 
-PORT = 8787
-BACKLOG = 2048
-LOOPBACK = "127.0.0.1"
-_EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - recognised, not bound to
+__all__ = ["LOOPBACK", "ServeSettings", "serve", "when_started"]
 
 
 class ServeSettings(Struct, frozen=True, kw_only=True):
@@ -124,7 +122,7 @@ def _guarded_server(
     guard_settings = GuardSettings(
         token=token,
         port=sock.getsockname()[1],
-        hosts=own_names(settings) if exposed else (),
+        hosts=own_names(settings.host, settings.hosts) if exposed else (),
         auth=site.config.auth,
         exposed=exposed,
     )
@@ -155,66 +153,6 @@ def when_started(server: uvicorn.Server, tell: Callable[[], None]) -> None:
     server.startup = startup  # type: ignore[method-assign]
 
 
-def listen_at(host: str, port: int | None) -> socket.socket:
-    """A listening socket: at the port that was asked for, or else at the usual one, or else at any."""
-    wanted = PORT if port is None else port
-    if not 0 <= wanted < 65536:
-        raise ConfigError(f"{wanted} is not a port.", code="cannot_listen", hint="Ports go up to 65535.")
-    try:
-        return _listening(host, wanted)
-    except OSError as error:
-        is_taken = error.errno == errno.EADDRINUSE
-        if port is None and is_taken:
-            return _listening(host, 0)
-        if is_taken:
-            hint = "Choose another, or leave --port out to get a free one."
-            raise Conflict(f"Port {wanted} is taken.", code="port_taken", hint=hint) from error
-        hint = "Check --host and --port."
-        raise ConfigError(
-            f"Cannot listen at {host} port {wanted}: {error}.", code="cannot_listen", hint=hint
-        ) from error
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    # The protocol is named because asyncio switches off Nagle's delay only for sockets that name it, and with the
-    # delay the first words of a stream would arrive 40 ms late.
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        sock.bind((host, port))
-        sock.listen(BACKLOG)
-    except OSError:
-        sock.close()
-        raise
-    return sock
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach the address."""
-    return host in ("localhost", "::1") or (host.startswith("127.") and host.count(".") == 3)
-
-
-def url_of(host: str, port: int) -> str:
-    """Where the daemon is reached from this machine."""
-    name = LOOPBACK if host in _EVERYWHERE else f"[{host}]" if ":" in host else host
-    return f"http://{name}:{port}"
-
-
-def own_names(settings: ServeSettings) -> tuple[str, ...]:
-    """The names under which other machines may reach an exposed daemon."""
-    bound = () if settings.host in _EVERYWHERE else (settings.host,)
-    machine = socket.gethostname()
-    found: set[str] = set()
-    if not bound:
-        try:
-            found = {str(one[4][0]) for one in socket.getaddrinfo(machine, None)}
-        except OSError:
-            found = set()
-    names = (*bound, machine, *sorted(found), *settings.hosts)
-    return tuple(f"[{name}]" if ":" in name and not name.startswith("[") else name for name in names)
-
-
 class _Speaker:
     """What the daemon tells: its address on one stream, everything else on the other, without secrets."""
 
@@ -223,12 +161,10 @@ class _Speaker:
         self.clean: Callable[[bytes], bytes] = bytes
 
     def say(self, url: str) -> None:
-        self._out.write(f"{url}\n")
-        self._out.flush()
+        _write(self._out, f"{url}\n")
 
     def tell(self, text: str) -> None:
-        self._err.write(self.clean(f"{text}\n".encode(errors="replace")).decode())
-        self._err.flush()
+        _write(self._err, self.clean(f"{text}\n".encode(errors="replace")).decode())
 
     def log(self, line: AccessLine) -> None:
         self.tell(format_line(line))
@@ -255,6 +191,13 @@ class _Speaker:
             self.tell("agi: this workspace is not trusted; what its files could run is ignored. `agi trust` trusts it.")
         for warning in site.config.warnings:
             self.tell(f"agi: warning: {warning}")
+
+
+def _write(stream: TextIO, text: str) -> None:
+    """Nobody may be listening any more; that must not stop the daemon."""
+    with contextlib.suppress(OSError, ValueError):
+        stream.write(text)
+        stream.flush()
 
 
 def _described(error: BaseException) -> str:

@@ -24,6 +24,10 @@ from agi.server.request import Shared, disconnected, first_of
 
 PIECE = 256 * 1024
 """Bytes after which what is pending is sent, although more could be joined."""
+SMALL = 16 * 1024
+PAUSE_S = 0.002
+BURST = 4
+"""After so many small pieces in such haste, a stream pauses, so that a torrent of deltas costs few sends."""
 
 _encode = msgspec.json.Encoder().encode
 _HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"x-accel-buffering", b"no")]
@@ -130,10 +134,15 @@ class EventStream:
 
     async def _pump(self, send: Send) -> None:
         loop = asyncio.get_running_loop()
+        hasty = 0
         async with aclosing(self._pieces) as pieces:
             async for piece in pieces:
-                self._sent_at = loop.time()
+                now = loop.time()
+                hasty = hasty + 1 if now - self._sent_at < PAUSE_S and len(piece) < SMALL else 0
+                self._sent_at = now
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
+                if hasty >= BURST:
+                    await asyncio.sleep(PAUSE_S)  # what comes meanwhile is joined
 
     async def _watch(self, receive: Receive, send: Send) -> None:
         """Return when the client has gone; until then, break every long silence."""

@@ -31,9 +31,10 @@ from agi.server.access import AccessLine
 from agi.server.app import App, build_app
 from agi.server.guard import Guard, GuardSettings
 from agi.server.limits import make_server
+from agi.server.listening import listen_at
 from agi.server.peer import PeerCheck
 from agi.server.request import AppSettings
-from agi.server.serve import listen_at, when_started
+from agi.server.serve import when_started
 from agi.sessions.harness import Harness, HarnessSettings
 
 if TYPE_CHECKING:
