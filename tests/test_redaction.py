@@ -12,6 +12,13 @@ def test_a_known_secret_becomes_as_many_stars():
     assert redactor.clean_text("schlüssel sk-0123456789!") == "schlüssel *************!"
 
 
+def test_a_secret_is_found_as_json_writes_it_and_counted_in_characters():
+    """Quotes and backslashes are escaped in the log; a letter of two bytes is one character."""
+    redactor = Redactor(['pass"wörd\\1'])
+    assert redactor.clean(b'{"text":"is pass\\"w\xc3\xb6rd\\\\1."}') == b'{"text":"is ' + b"*" * 11 + b'."}'
+    assert redactor.clean_text('is pass"wörd\\1.') == "is " + "*" * 11 + "."
+
+
 def test_of_two_secrets_the_longer_goes_first():
     """One that contains another leaves nothing of itself over."""
     redactor = Redactor(["abcdefgh", "abcdefgh-and-more"])

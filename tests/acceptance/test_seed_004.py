@@ -89,7 +89,7 @@ async def test_one_shot_returns_the_expected_shape(daemon: Daemon) -> None:
     assert set(said) == {"session_id", "turn_id", "message", "content", "usage", "stop_reason"}
     assert (said["content"], said["stop_reason"]) == ("Hello.", "end_turn")
     assert said["message"]["role"] == "assistant"
-    assert (await daemon.get("/v1/sessions")).json() == {"sessions": []}
+    assert (await daemon.get("/v1/sessions")).json() == {"sessions": [], "next": None}
 
 
 async def test_one_shot_takes_a_conversation(daemon: Daemon) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agi.protocol.policies import ApprovalPolicy, VerifyPolicy, step_limit
-from agi.protocol.tools import ToolCall, ToolKind, failed
+from agi.protocol.tools import EMPTY_INPUT, ToolCall, ToolKind, failed
 
 
 def test_what_changes_the_world_asks_by_default():
@@ -23,7 +23,7 @@ def test_a_change_is_verified_by_default():
 
 def test_a_failure_is_a_result_the_model_can_read():
     """A call that failed still has one result, and says why."""
-    result = failed(ToolCall("call_1", "shell"), "no such file")
+    result = failed(ToolCall("call_1", "shell", EMPTY_INPUT), "no such file")
 
     assert (result.id, result.ok, result.error) == ("call_1", False, "no such file")
     assert [part.text for part in result.parts] == ["no such file"]

@@ -110,3 +110,28 @@ async def test_live_text_is_without_secrets_too(place):
 
     assert heard == ["the key is " + "*" * 18 + ", they say"]
     assert place.answer() == heard[0]
+
+
+async def test_a_part_that_was_just_logged_is_not_heard_again_when_the_next_one_speaks(place):
+    """The earlier part is in the log before another speaks, also when it was being written at that very moment."""
+    for _ in range(5):
+        place.model.plays(Think("t" * 1024), Say("s" * 1024), Think("u" * 1024), Say("v" * 10))
+    heard: dict[str, str] = {}
+    twice: list[str] = []
+
+    async def follow() -> None:
+        async for batch in place.harness.follow(place.session_id, Cursor()):
+            for one in batch.deliveries:
+                data = one.item.data
+                if isinstance(data, ModelOutputDelta):
+                    if data.offset != len(heard.get(data.part_id, "")):
+                        twice.append(data.part_id)
+                    heard[data.part_id] = heard.get(data.part_id, "") + data.delta
+
+    task = asyncio.create_task(follow())
+    for _ in range(5):
+        await place.ask("speak")
+    task.cancel()
+
+    assert not twice
+    assert [len(text) for text in heard.values()] == [1024, 1024, 1024, 10] * 5

@@ -188,7 +188,21 @@ def test_sessions_are_listed_by_when_they_were_touched(db, new_book):
     first = queries.list_sessions(db, limit=3)
     assert [state.title for state in first] == ["2", "1", "4"]
     oldest = db.execute("SELECT updated_at FROM sessions WHERE id=?", (first[-1].id,)).fetchone()[0]
-    assert [state.title for state in queries.list_sessions(db, limit=3, before=oldest)] == ["0", "3"]
+    behind = (oldest, first[-1].id)
+    assert [state.title for state in queries.list_sessions(db, limit=3, before=behind)] == ["0", "3"]
+
+
+def test_sessions_of_the_same_moment_are_not_skipped_between_pages(db, new_book):
+    """The place in the list is the time and the id."""
+    books = [new_book() for _ in range(5)]
+    db.execute("UPDATE sessions SET updated_at=1000")
+
+    seen, before = [], None
+    while page := queries.list_sessions(db, limit=2, before=before):
+        seen += [state.id for state in page]
+        before = (1000, page[-1].id)
+
+    assert seen == sorted((book.id for book in books), reverse=True)
 
 
 def test_a_one_shots_session_is_listed_only_if_asked_for(db, book, tables):
@@ -207,7 +221,7 @@ def test_the_latest_of_many_sessions_are_found_by_index(db, book):
     """Without reading or sorting the others."""
     (statement,) = traced(db, lambda: queries.list_sessions(db, limit=3))
     told = plan(db, statement)
-    assert "sessions_recent (listed=? AND updated_at<?)" in told
+    assert "sessions_recent (listed=? AND (updated_at,id)<(?,?))" in told
     assert "TEMP B-TREE FOR ORDER BY" not in told
 
 

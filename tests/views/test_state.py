@@ -11,7 +11,7 @@ from agi.protocol.ids import MESSAGE, new_id
 from agi.protocol.messages import Message, Usage
 from agi.protocol.parts import Text
 from agi.protocol.sessions import ErrorInfo, Session, TurnOptions
-from agi.protocol.tools import ToolCall, ToolResult
+from agi.protocol.tools import EMPTY_INPUT, ToolCall, ToolResult
 from agi.views.state import Answer, SessionState, fold
 
 TS = "2026-01-01T00:00:00.000Z"
@@ -57,7 +57,7 @@ def result(call: str = "c1", *, changed: bool = False, **kept: object) -> ev.Too
 
 
 def calls(call: str = "c1") -> ev.ToolCallStarted:
-    return ev.ToolCallStarted(tool_call=ToolCall(call, "shell"), kind="exec")
+    return ev.ToolCallStarted(tool_call=ToolCall(call, "shell", EMPTY_INPUT), kind="exec")
 
 
 def fold_all(*steps: ev.EventData | tuple[str | None, ev.EventData]) -> SessionState:

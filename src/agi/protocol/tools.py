@@ -39,7 +39,7 @@ class ToolCall(Struct, frozen=True):
 
     id: str
     name: str
-    input: Raw = EMPTY_INPUT
+    input: Raw
 
 
 class ToolResult(Struct, frozen=True, kw_only=True, omit_defaults=True):

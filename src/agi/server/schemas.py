@@ -13,7 +13,6 @@ import msgspec
 from agi.protocol import events as ev
 from agi.protocol.parts import Part
 from agi.protocol.sessions import Session
-from agi.protocol.tools import ToolCall
 from agi.server.snapshot import Resync
 from agi.server.words import STREAM_WORDS, StreamError, dotted
 
@@ -48,7 +47,7 @@ def components(types: Iterable[Any]) -> tuple[dict[Any, Schema], dict[str, Schem
     """The schema of each type, and the components they refer to, the unions of events among them."""
     wanted = [*dict.fromkeys(types), Part, Session, Resync, Heartbeat, StreamError]
     wanted += [kind for _, kind in STREAM_WORDS.values()]
-    wanted += [_call_started() if kind is ev.ToolCallStarted else kind for kind in ev.DATA_TYPES.values()]
+    wanted += list(ev.DATA_TYPES.values())
     schemas, found = msgspec.json.schema_components(wanted, schema_hook=_anything, ref_template=REF)
     made = dict(zip(wanted, map(_one_of, schemas), strict=True))
     parts = {name: _one_of(schema) for name, schema in found.items()}
@@ -56,14 +55,6 @@ def components(types: Iterable[Any]) -> tuple[dict[Any, Schema], dict[str, Schem
     parts |= _log_events() | _event_items() | _stream_items()
     _say_what_types_cannot(parts)
     return made, dict(sorted(parts.items()))
-
-
-def _call_started() -> type:
-    """The same as the event's own type, which has a default that JSON Schema cannot be told."""
-    call = msgspec.defstruct("ToolCall", [("id", str), ("name", str), ("input", msgspec.Raw)])
-    started = msgspec.defstruct("ToolCallStarted", [("tool_call", call), ("kind", str)])
-    call.__doc__, started.__doc__ = ToolCall.__doc__, ev.ToolCallStarted.__doc__
-    return started
 
 
 def _anything(kind: type) -> Schema:

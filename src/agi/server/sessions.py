@@ -9,7 +9,6 @@ from typing import Annotated
 from msgspec import UNSET, Meta, Struct, UnsetType
 from starlette.types import ASGIApp
 
-from agi.errors import Invalid
 from agi.protocol.commands import CreateSession, UpdateSession
 from agi.protocol.sessions import Session
 from agi.protocol.times import to_millis
@@ -21,8 +20,8 @@ Limit = Annotated[int, Meta(ge=1, le=1000, description="At most this many.")]
 Time = Annotated[
     str,
     Meta(
-        pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$",
-        description="Only sessions touched earlier: the updated_at of the last one you have.",
+        pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z(,sess_[0-9a-f]{32})?$",
+        description="Only sessions touched earlier: the `next` of the page you have, or an updated_at.",
     ),
 ]
 
@@ -38,20 +37,22 @@ class Sessions(Struct, frozen=True):
     """Sessions, most recently touched first."""
 
     sessions: list[Session]
+    next: str | None
+    """What to send as `before` for the page behind this one; null if this is the last."""
 
 
 async def create(request: Request[CreateSession, None]) -> ASGIApp:
     """Begin a session."""
-    if "\0" in f"{request.body.workspace_path}{request.body.project_path}":
-        raise Invalid("A path has no zero bytes.", code="workspace_invalid", hint="Send the folder's path.")
     return Json(await request.harness.create_session(request.body), 201)
 
 
 async def list_sessions(request: Request[None, SessionsQuery]) -> ASGIApp:
     """List sessions."""
-    before = request.query.before
-    found = request.harness.sessions(limit=request.query.limit, before=None if before is UNSET else to_millis(before))
-    return Json(Sessions(found))
+    time, _, session_id = ("" if request.query.before is UNSET else request.query.before).partition(",")
+    limit = request.query.limit
+    found = request.harness.sessions(limit=limit + 1, before=(to_millis(time), session_id) if time else None)
+    last = found[limit - 1] if len(found) > limit else None
+    return Json(Sessions(found[:limit], f"{last.updated_at},{last.id}" if last else None))
 
 
 async def get(request: Request[None, None]) -> ASGIApp:

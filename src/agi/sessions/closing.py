@@ -21,7 +21,7 @@ from agi.protocol.events import (
 from agi.protocol.ids import CALL, MESSAGE, new_id
 from agi.protocol.messages import Message
 from agi.protocol.parts import Part, Reasoning, Text
-from agi.protocol.tools import ToolCall, failed
+from agi.protocol.tools import EMPTY_INPUT, ToolCall, failed
 from agi.views.state import TurnState
 
 INTERRUPTED = (
@@ -41,7 +41,7 @@ def after_crash(
         closed.append(ModelOutputCompleted(message=cut_off(turn, pieces, now)))
     for call_id, name in turn.open_calls.items():
         if not is_repeatable(name):
-            closed.append(_completed(ToolCall(call_id, name), INTERRUPTED, interrupted=True))
+            closed.append(_completed(ToolCall(call_id, name, EMPTY_INPUT), INTERRUPTED, interrupted=True))
     if turn.verifying:
         closed.append(
             VerificationCompleted(
@@ -62,7 +62,8 @@ def after_cancel(turn: TurnState, history: Sequence[Message], reason: str) -> li
         for pending in turn.pending
     ]
     closed += [
-        _completed(ToolCall(call_id, name), CANCELED, interrupted=True) for call_id, name in turn.open_calls.items()
+        _completed(ToolCall(call_id, name, EMPTY_INPUT), CANCELED, interrupted=True)
+        for call_id, name in turn.open_calls.items()
     ]
     closed += [
         _completed(call, NOT_RUN, interrupted=False) for call in unanswered(history) if call.id not in turn.open_calls

@@ -20,7 +20,7 @@ from agi.eventlog import leases
 from agi.eventlog.base import Check, Cursor, Entry, Lease
 from agi.eventlog.follow import Batch
 from agi.eventlog.log import EventLog
-from agi.eventlog.repair import Repair, needs_rebuild, rebuild_database
+from agi.eventlog.repair import rebuild_if_needed
 from agi.models.base import Model
 from agi.protocol import commands
 from agi.protocol import events as ev
@@ -39,7 +39,7 @@ from agi.sessions.sites import Site, Sites
 from agi.tools.base import Registry
 from agi.tools.builtin import builtin_tools
 from agi.views import queries
-from agi.views.queries import Attachment, Turn
+from agi.views.queries import Attachment, Before, Turn
 from agi.views.state import SessionState
 from agi.views.tables import Tables
 
@@ -75,10 +75,8 @@ class Harness:
         self.folder = self.project / ".agi"
         database = settings.database or self.folder / "agi.sqlite"
         tables = Tables()
-        self.rebuilt: Repair | None = None
-        """What was rebuilt because the database was missing or damaged."""
-        if needs_rebuild(database, self.folder):
-            self.rebuilt = rebuild_database(self.folder, database, tables)
+        self.rebuilt = rebuild_if_needed(self.folder, database, tables)
+        """What was rebuilt because the database was missing or damaged; None if it was whole."""
         self.redactor = Redactor()
         _ignore_state(self.folder)
         self.log = EventLog(self.folder, tables, database=database, redactor=self.redactor)
@@ -107,6 +105,8 @@ class Harness:
                 code="workspace_ambiguous",
                 hint="They are two spellings of one thing; send one of them.",
             )
+        if "\0" in path:
+            raise Invalid("A path has no zero bytes.", code="workspace_invalid", hint="Send the folder's path.")
         if not Path(path).is_absolute():
             raise Invalid(f"{path!r} is not an absolute path.", code="workspace_not_absolute", hint="Begin it with /.")
         site = self.site(path)
@@ -140,6 +140,8 @@ class Harness:
             site.agents.find(command.agent)
         if command.provider or command.model:
             site.models.describe(command.provider, command.model)
+        if command == commands.UpdateSession():
+            return self.session(session_id)
         update = ev.SessionUpdated(
             title=command.title, agent=command.agent, provider=command.provider, model=command.model
         )
@@ -148,7 +150,8 @@ class Harness:
 
     async def delete_session(self, session_id: str) -> None:
         """Remove a session for good; a running one must be canceled first."""
-        if self.state(session_id).turn is not None:
+        state = self.state(session_id)
+        if state.turn is not None or state.queue:
             raise Conflict("The session is running.", code="session_running", hint="Cancel it first.")
         await self.log.delete(session_id)
 
@@ -221,8 +224,8 @@ class Harness:
     async def retry(self, session_id: str, turn_id: str) -> Posted:
         """Answer a failed or canceled turn's message again; what was done stays known to the model."""
         self._refuse_if_closing()
-        turn = queries.turn(self.log.db, session_id, turn_id)
         state = self.state(session_id)
+        turn = queries.turn(self.log.db, session_id, turn_id)
         if turn.status not in ("failed", "canceled"):
             raise Conflict(
                 f"The turn is {turn.status}; only a failed or canceled turn can be retried.",
@@ -307,7 +310,7 @@ class Harness:
         """A session as clients see it; raises NotFound."""
         return self.state(session_id).public(self.log.epoch)
 
-    def sessions(self, *, limit: int = 100, before: int | None = None, unlisted: bool = False) -> list[Session]:
+    def sessions(self, *, limit: int = 100, before: Before | None = None, unlisted: bool = False) -> list[Session]:
         """Sessions, most recently touched first."""
         found = queries.list_sessions(self.log.db, limit=limit, before=before, unlisted=unlisted)
         return [state.public(self.log.epoch) for state in found]

@@ -32,6 +32,8 @@ class Journal:
         self._piece: list[str] = []
         self._size = 0
         self._first: ModelOutputDelta | None = None
+        self._part = ""
+        """The part that speaks."""
         self._logged = 0
         self._wait = FIRST_WAIT_S
         self._timer: asyncio.TimerHandle | None = None
@@ -88,8 +90,10 @@ class Journal:
 
     async def speak(self, delta: ModelOutputDelta) -> None:
         """Show a piece at once. Before another part speaks, the one before it must be in the log (see Cursor)."""
-        if self._first is not None and self._first.part_id != delta.part_id:
+        if self._part != delta.part_id:
             await self.emit()
+            await self.settle()
+            self._part = delta.part_id
         if self._first is None:
             self._first = delta
         self._piece.append(delta.delta)

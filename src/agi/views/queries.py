@@ -34,8 +34,10 @@ _JOINED = (
     " FROM messages m LEFT JOIN message_parts p ON p.message_id=m.id"
 )
 _BETWEEN = _JOINED + ' WHERE m.session_id=? AND m.position>? AND m.position<? ORDER BY m.position, p."index"'
-_RECENT = "SELECT state FROM sessions WHERE listed=1 AND updated_at<? ORDER BY updated_at DESC, id DESC LIMIT ?"
-_ALL_RECENT = "SELECT state FROM sessions WHERE updated_at<? ORDER BY updated_at DESC, id DESC LIMIT ?"
+_RECENT = (
+    "SELECT state FROM sessions WHERE listed=1 AND (updated_at, id)<(?, ?) ORDER BY updated_at DESC, id DESC LIMIT ?"
+)
+_ALL_RECENT = "SELECT state FROM sessions WHERE (updated_at, id)<(?, ?) ORDER BY updated_at DESC, id DESC LIMIT ?"
 _OF_TURN = _JOINED + ' WHERE m.session_id=? AND m.turn_id=? ORDER BY m.position, p."index"'
 _decode_state = msgspec.json.Decoder(SessionState).decode
 _decode_info = msgspec.json.Decoder(Message).decode
@@ -43,6 +45,10 @@ _decode_part = msgspec.json.Decoder(Part).decode
 _decode_call = msgspec.json.Decoder(ToolCallContent).decode
 _decode_result = msgspec.json.Decoder(ToolResultContent).decode
 _decode_error = msgspec.json.Decoder(ErrorContent).decode
+
+
+Before = tuple[int, str]
+"""A place in the list of sessions: right behind the one touched at this time (unix milliseconds) with this id."""
 
 
 class Turn(Struct, frozen=True, kw_only=True):
@@ -80,10 +86,11 @@ def session_state(db: sqlite3.Connection, session_id: str) -> SessionState:
 
 
 def list_sessions(
-    db: sqlite3.Connection, *, limit: int, before: int | None = None, unlisted: bool = False
+    db: sqlite3.Connection, *, limit: int, before: Before | None = None, unlisted: bool = False
 ) -> list[SessionState]:
-    """Sessions, most recently touched first; `before` is unix milliseconds."""
-    rows = db.execute(_ALL_RECENT if unlisted else _RECENT, (before if before is not None else _END, limit))
+    """Sessions, most recently touched first."""
+    time, session_id = before or (_END, "")
+    rows = db.execute(_ALL_RECENT if unlisted else _RECENT, (time, session_id, limit))
     return [_decode_state(row[0]) for row in rows]
 
 

@@ -36,7 +36,7 @@ def _tables(db: sqlite3.Connection) -> None:
         " created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, status TEXT NOT NULL, live INTEGER NOT NULL,"
         " listed INTEGER NOT NULL, last_seq INTEGER NOT NULL, state TEXT NOT NULL)"
     )
-    db.execute("CREATE INDEX sessions_recent ON sessions (listed, updated_at)")
+    db.execute("CREATE INDEX sessions_recent ON sessions (listed, updated_at, id)")
     db.execute("CREATE INDEX sessions_live ON sessions (id) WHERE live")
     db.execute(
         "CREATE TABLE messages (id TEXT PRIMARY KEY, session_id TEXT NOT NULL REFERENCES sessions (id)"
