@@ -15,7 +15,7 @@ from msgspec import Raw
 
 from agi.errors import AgiError, ModelError
 from agi.loop.base import Journal, Plan
-from agi.models.base import CallMade, Finished, ModelRequest, ReasoningDelta, StreamItem, TextDelta
+from agi.models.base import CallMade, Finished, ModelRequest, ReasoningDelta, ReasoningSealed, StreamItem, TextDelta
 from agi.protocol.events import ModelOutputCompleted, ModelOutputDelta, UsageRecorded
 from agi.protocol.ids import CALL, MESSAGE, PART, new_id
 from agi.protocol.messages import Message, MessageStatus, StopReason, Usage
@@ -49,6 +49,13 @@ class _Draft:
         self._pieces.append(text)
         self._length += len(text)
 
+    def seal(self, signature: str) -> None:
+        """The reasoning ends with its maker's signature; it is kept even if nothing was thought aloud."""
+        if self._kind != "reasoning":
+            self._close()
+            self._kind, self._part_id = "reasoning", new_id(PART)
+        self._close(signature)
+
     def call(self, made: CallMade) -> None:
         self._close()
         content = ToolCallContent(id=new_id(CALL), name=made.name, args=_arguments(made.arguments))
@@ -79,14 +86,16 @@ class _Draft:
     def is_empty(self) -> bool:
         return not self._done and not self._pieces
 
-    def _close(self) -> None:
+    def _close(self, signature: str = "") -> None:
         text = "".join(self._pieces)
         if self._kind == "text":
             self._done.append(Text(text=text, id=self._part_id))
         elif self._kind == "reasoning":
-            self._done.append(
-                Reasoning(text=text, id=self._part_id, provider=self._plan.model.provider, model=self._plan.model.name)
+            maker = self._plan.model
+            part = Reasoning(
+                text=text, id=self._part_id, provider=maker.provider, model=maker.name, signature=signature
             )
+            self._done.append(part)
         self._kind, self._pieces = None, []
 
 
@@ -125,6 +134,8 @@ async def _listen(stream: AsyncGenerator[StreamItem, None], draft: _Draft) -> Fi
             await draft.say("reasoning", item.text)
         elif type(item) is CallMade:
             draft.call(item)
+        elif type(item) is ReasoningSealed:
+            draft.seal(item.signature)
         else:
             assert isinstance(item, Finished)  # noqa: S101 - the union has no other member
             return item

@@ -6,7 +6,7 @@ the middle of the stream. May import: errors, protocol.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from typing import Protocol
 
 from msgspec import Struct
@@ -24,6 +24,8 @@ class ModelRequest(Struct, frozen=True, kw_only=True):
     tools: tuple[ToolDefinition, ...] = ()
     options: Json = {}
     """Passed on where the provider knows them: `temperature`, `max_tokens`, `top_p`, `seed`, `stop`."""
+    files: Mapping[str, bytes] = {}
+    """What the messages' attachments hold, by ref; one that is missing here is told as a text note."""
 
 
 class TextDelta(Struct, frozen=True):
@@ -36,6 +38,16 @@ class ReasoningDelta(Struct, frozen=True):
     """A piece of what the model thinks aloud."""
 
     text: str
+
+
+class ReasoningSealed(Struct, frozen=True):
+    """The reasoning so far ends here, with something opaque that only its maker understands.
+
+    It is kept as the signature of the reasoning part (an empty part if nothing was thought aloud) and handed back,
+    byte for byte and in the same place, to the same provider and model only.
+    """
+
+    signature: str
 
 
 class CallMade(Struct, frozen=True):
@@ -53,7 +65,7 @@ class Finished(Struct, frozen=True, kw_only=True):
     usage: Usage
 
 
-StreamItem = TextDelta | ReasoningDelta | CallMade | Finished
+StreamItem = TextDelta | ReasoningDelta | ReasoningSealed | CallMade | Finished
 
 
 class Model(Protocol):
