@@ -11,7 +11,8 @@ import msgspec
 from agi.errors import ModelError
 from agi.models.base import ModelRequest
 from agi.models.scripted import Call, Say, Think
-from agi.protocol.parts import Text, ToolResultPart
+from agi.protocol.commands import PostMessage
+from agi.protocol.parts import Image, Text, ToolResultPart
 
 
 def told(request: ModelRequest) -> list[str]:
@@ -335,3 +336,43 @@ async def test_time_spent_waiting_for_a_person_counts_for_no_budget(place):
 
     assert json.loads(turn.outcome)["stop_reason"] == "end_turn"
     assert json.loads(turn.outcome)["seconds"] < 0.3
+
+
+async def test_where_a_sandbox_is_required_and_there_is_none_no_command_runs(place):
+    """Not approved, not granted, not as verification: it fails closed."""
+    place.configure('{"sandbox": {"mode": "require"}, "approval": {"requireForKinds": []}}')
+    (place.project / "Makefile").write_text("test:\n\t@touch ran.txt\n")
+    place.model.plays(Call("shell", {"command": "touch ran.txt"}), Call("verify", {}))
+    place.model.calls("write_file", path="a.txt", content="a").then_says("ok")
+
+    await place.ask("run")
+
+    assert not (place.project / "ran.txt").exists()
+    assert "sandbox" in told(place.model.requests[1])[0]
+    assert data(place.events("verification_completed")[0])["status"] == "not_run"
+
+
+async def test_a_question_about_a_write_shows_the_change(place):
+    """Replacing a file looks like replacing a file: the diff is in the question."""
+    (place.project / "a.txt").write_text("one\ntwo\nthree\n")
+    place.model.calls("write_file", path="a.txt", content="one\nTWO\nthree\n").then_says("ok")
+    await place.say("write")
+
+    preview = data(await place.heard("approval_requested"))["preview"]
+
+    assert "--- a/a.txt" in preview
+    assert "-two\n+TWO\n" in preview
+    assert place.harness.session(place.session_id).pending_approvals[0].preview == preview
+
+
+async def test_the_model_is_given_what_is_attached(place):
+    """The bytes go with the request, by ref; a file that is gone is simply not there."""
+    added = await place.harness.add_attachment(place.session_id, "p.png", "image/png", b"pixels")
+    gone = await place.harness.add_attachment(place.session_id, "q.png", "image/png", b"more")
+    (place.harness.session_folder(place.session_id) / gone.ref).unlink(missing_ok=False)
+    place.model.says("a picture")
+    parts = [Image(ref=added.ref, mime_type="image/png"), Text(text="what is it?")]
+    posted = await place.harness.post_message(place.session_id, PostMessage(parts=parts))
+    await place.ended(posted)
+
+    assert place.model.requests[0].files == {added.ref: b"pixels"}

@@ -79,6 +79,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     model: Model
     history: tuple[Message, ...]
     options: Json
+    files: Callable[[str], bytes | None]
+    """What an attachment holds, by its ref; None if it is not to be had."""
     max_steps: int
     turn_budget: Budget
     session_budget: Budget

@@ -88,11 +88,12 @@ def _questions(ports: Ports, one: _Gated) -> list[EventData]:
     if one.refusal or known:
         return []
     asked: list[EventData] = []
+    asks = one.decision.verdict == "ask"
+    patch = ports.toolbox.preview(one.call) if one.kind == ToolKind.WRITE and (asks or one.proposed) else ""
     if one.proposed:
-        patch = ports.toolbox.preview(one.call)
         asked.append(PatchProposed(tool_call_id=one.call.id, name=one.call.name, patch=patch))
-    if one.decision.verdict == "ask":
-        asked.append(_request(one))
+    if asks:
+        asked.append(_request(one, patch))
         if turn.on_ask == "deny":
             asked.append(
                 ApprovalDenied(
@@ -102,7 +103,7 @@ def _questions(ports: Ports, one: _Gated) -> list[EventData]:
     return asked
 
 
-def _request(one: _Gated) -> ApprovalRequested:
+def _request(one: _Gated, preview: str) -> ApprovalRequested:
     return ApprovalRequested(
         tool_call_id=one.call.id,
         name=one.call.name,
@@ -110,6 +111,7 @@ def _request(one: _Gated) -> ApprovalRequested:
         risk=one.decision.risk,
         rule=one.decision.rule,
         reason=one.decision.reason,
+        preview=preview,
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from agi.protocol.messages import Message
-from agi.protocol.parts import Reasoning, Text, ToolCallPart, ToolResultContent, ToolResultPart
+from agi.protocol.parts import Audio, File, Image, Reasoning, Text, ToolCallPart, ToolResultContent, ToolResultPart
 from agi.protocol.tools import ToolCall
 
 LOST = "No result: the call was interrupted before it could answer. What it did is not known."
@@ -36,6 +36,16 @@ def calls_of(message: Message) -> list[ToolCall]:
         for part in message.parts
         if isinstance(part, ToolCallPart)
     ]
+
+
+def attached(messages: Iterable[Message]) -> list[str]:
+    """The refs of all files that messages and results show, each once."""
+    found: dict[str, None] = {}
+    for message in messages:
+        for part in message.parts:
+            shown = part.content.parts if isinstance(part, ToolResultPart) else (part,)
+            found.update((one.ref, None) for one in shown if isinstance(one, Image | Audio | File))
+    return list(found)
 
 
 def unanswered(history: Sequence[Message]) -> list[ToolCall]:

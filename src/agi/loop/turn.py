@@ -12,7 +12,7 @@ from agi.errors import AgiError, StorageError
 from agi.loop.asking import ask_model
 from agi.loop.base import Outcome, Plan, Ports
 from agi.loop.calling import answer_calls
-from agi.loop.history import calls_of, normalise, unanswered
+from agi.loop.history import attached, calls_of, normalise, unanswered
 from agi.loop.verifying import verify_changes
 from agi.models.base import ModelRequest
 from agi.policy.budget import exceeded
@@ -60,11 +60,10 @@ def _is_final(plan: Plan, last: Message) -> bool:
 
 
 def _request(plan: Plan, ports: Ports, history: list[Message]) -> ModelRequest:
+    messages = normalise(history)
+    held = {ref: data for ref in attached(messages) if (data := plan.files(ref)) is not None}
     return ModelRequest(
-        system=plan.system,
-        messages=normalise(history),
-        tools=ports.toolbox.definitions(),
-        options=plan.options,
+        system=plan.system, messages=messages, tools=ports.toolbox.definitions(), options=plan.options, files=held
     )
 
 

@@ -165,6 +165,8 @@ class ApprovalRequested(EventData, frozen=True, kw_only=True):
     risk: Risk
     rule: str
     reason: str
+    preview: str = ""
+    """The change it would make, as a diff, where that is known."""
 
 
 class ApprovalGranted(EventData, frozen=True, kw_only=True):

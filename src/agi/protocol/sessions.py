@@ -28,6 +28,7 @@ class PendingApproval(Struct, frozen=True, kw_only=True):
     rule: str
     reason: str
     requested_at: str
+    preview: str = ""
 
 
 class TurnOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -18,6 +18,8 @@ from agi.protocol.ids import new_id
 
 LIMIT = 20 * 1024 * 1024
 COUNT = 1000
+GIVEN = 50 * 1024 * 1024
+"""Bytes of attachments one turn may give to a model."""
 _MIME = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}", re.ASCII)
 _SAFE = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
 
@@ -69,6 +71,31 @@ def fetch(folder: Path, *names: str) -> StoredFile:
     if not os.path.isfile(path) or os.path.islink(path) or os.path.realpath(path) != str(path):
         raise _missing(names[-1])
     return StoredFile(path, found.st_size)
+
+
+class Files:
+    """A session's attachments as a model is given them: read once a turn, up to a limit in all."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._held: dict[str, bytes | None] = {}
+        self._left = GIVEN
+
+    def read(self, ref: str) -> bytes | None:
+        """What the file holds; None if it is gone, or more than may be given."""
+        if ref not in self._held:
+            self._held[ref] = self._load(ref)
+        return self._held[ref]
+
+    def _load(self, ref: str) -> bytes | None:
+        try:
+            found = fetch(self._folder, *ref.split("/"))
+        except NotFound:
+            return None
+        if found.size > self._left:
+            return None
+        self._left -= found.size
+        return found.path.read_bytes()
 
 
 def _is_plain(name: str) -> bool:

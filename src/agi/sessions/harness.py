@@ -374,4 +374,4 @@ def _ignore_state(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     ignore = folder / ".gitignore"
     if not ignore.exists():
-        ignore.write_text("agi.sqlite*\nsessions/\ndaemon.*\n")
+        ignore.write_text(".gitignore\nagi.sqlite*\nsessions/\ndaemon.*\n")

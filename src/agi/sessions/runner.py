@@ -25,6 +25,7 @@ from agi.protocol.sessions import ErrorInfo, QueuedTurn
 from agi.protocol.times import to_rfc3339
 from agi.protocol.tools import ToolKind
 from agi.sessions.approvals import Approvals
+from agi.sessions.attachments import Files
 from agi.sessions.closing import after_cancel, after_crash
 from agi.sessions.ending import error_info, session_ending, turn_ending
 from agi.sessions.journal import Journal
@@ -176,13 +177,14 @@ class Runner:
             model=site.models.resolve(turn.provider, turn.model),
             history=tuple(queries.history(self._log.db, state.id)),
             options=turn.options or {},
+            files=Files(self._session_folder()).read,
             max_steps=config.max_steps(agent.name) or agent.max_steps,
             turn_budget=config.budget_per_turn,
             session_budget=config.budget_per_session,
             session_seconds=state.seconds,
             verify=config.verify,
             verify_note=site.verify_note,
-            verify_asks=not site.trusted,
+            verify_asks=not site.trusted or bool(site.no_commands()),
             review=config.patch_review,
         )
         toolbox = Toolbox(
@@ -194,6 +196,7 @@ class Runner:
             session_folder=self._session_folder(),
             turn_id=turn.id,
             verify_commands=config.verify.commands,
+            no_commands=site.no_commands(),
             note=journal.note,
         )
         self._people = Approvals(self._log, self.session_id, config.approval_timeout_s)

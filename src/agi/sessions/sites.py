@@ -51,6 +51,12 @@ class Site(Struct, frozen=True, kw_only=True):
         """Whether its user trusts it."""
         return self.config.trusted
 
+    def no_commands(self) -> str:
+        """Why no command may run here; empty if commands may. There is no sandbox in this version."""
+        if self.config.sandbox.mode != "require":
+            return ""
+        return "sandbox.mode is `require` and there is no sandbox here, so commands may not run."
+
     def verify_note(self) -> str:
         """Why there is nothing to verify changes with; empty if there is."""
         policy = self.config.verify

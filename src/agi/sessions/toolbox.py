@@ -16,7 +16,7 @@ from agi.agents.base import Agent
 from agi.policy.approval import Decision, is_listed, judge
 from agi.protocol.events import EventData, ToolOutputDelta
 from agi.protocol.policies import ApprovalPolicy
-from agi.protocol.tools import ToolCall, ToolDefinition, ToolResult
+from agi.protocol.tools import ToolCall, ToolDefinition, ToolKind, ToolResult
 from agi.tools.base import Channel, Registry, ToolContext
 from agi.workspace.handle import Workspace
 
@@ -40,6 +40,7 @@ class Toolbox:
         session_folder: Path,
         turn_id: str,
         verify_commands: tuple[str, ...],
+        no_commands: str,
         note: Callable[[EventData], None],
     ) -> None:
         self._registry = registry
@@ -50,6 +51,7 @@ class Toolbox:
         self._session_folder = session_folder
         self._turn_id = turn_id
         self._verify_commands = verify_commands
+        self._no_commands = no_commands
         self._note = note
         self._offered = tuple(tool for tool in registry.definitions() if is_listed(tool, agent.tools))
 
@@ -66,16 +68,14 @@ class Toolbox:
         definition = self._registry.find(call.name)
         if definition is None:
             return Decision(verdict="deny", rule="unknown_tool", reason=f"There is no tool {call.name!r}.", risk="low")
+        if self._no_commands and definition.kind == ToolKind.EXEC:
+            return Decision(verdict="deny", rule="sandbox_required", reason=self._no_commands, risk="high")
         return judge(self._policy, definition, call, allowed_tools=self._agent.tools, granted=self._grants())
 
     def preview(self, call: ToolCall) -> str:
-        """The change a call would make, as far as its input shows it."""
-        given = msgspec.json.decode(call.input)
-        if call.name == "apply_patch":
-            return str(given.get("patch", ""))
-        content = str(given.get("content", ""))
-        added = "\n".join(f"+{line}" for line in content.split("\n"))
-        return f"*** Begin Patch\n*** Add File: {given.get('path', '')}\n{added}\n*** End Patch\n"
+        """The change a call would make, as a diff."""
+        patch = self._registry.preview(self._workspace, call)
+        return patch if len(patch) <= SHOWN else patch[:SHOWN] + "\n[cut here]\n"
 
     async def use(self, call: ToolCall) -> ToolResult:
         """Run it; its output is told while it runs."""

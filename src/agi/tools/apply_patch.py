@@ -1,4 +1,4 @@
-"""apply_patch: change several files at once, all or nothing. May import: protocol, tools."""
+"""apply_patch: change several files at once, all or nothing. May import: protocol, tools, workspace."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from agi.tools.output import diff_artifact, printable
 from agi.tools.patch_draft import Draft
 from agi.tools.patch_envelope import parse_envelope
 from agi.tools.schema import input_schema, read_input
+from agi.workspace.handle import Workspace
 
 
 class ApplyPatchInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -35,12 +36,13 @@ class ApplyPatchTool:
             kind=ToolKind.WRITE,
         )
 
+    def preview(self, workspace: Workspace, call: ToolCall) -> str:
+        """The change it would make, as a diff."""
+        return _drafted(workspace, call).diff()
+
     async def invoke(self, context: ToolContext, call: ToolCall) -> ToolResult:
         """Work everything out in memory, then change all files together."""
-        sections = parse_envelope(read_input(call, ApplyPatchInput).patch)
-        draft = Draft(context.workspace)
-        for section in sections:
-            draft.take(section)
+        draft = _drafted(context.workspace, call)
         # Nothing is awaited from the first read to the last rename: no other tool of this process comes between.
         context.workspace.replace_all(draft.changes())
         done = draft.described()
@@ -52,6 +54,13 @@ class ApplyPatchTool:
             artifact=diff_artifact(context, draft.diff()),
             changed=True,
         )
+
+
+def _drafted(workspace: Workspace, call: ToolCall) -> Draft:
+    draft = Draft(workspace)
+    for section in parse_envelope(read_input(call, ApplyPatchInput).patch):
+        draft.take(section)
+    return draft
 
 
 def _report(done: list[tuple[str, str]]) -> str:

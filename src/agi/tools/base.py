@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import msgspec
 from msgspec import Struct
@@ -45,6 +45,14 @@ class Tool(Protocol):
         """Do it. A failure the model can act on is a result; canceling the task stops the work and its processes."""
 
 
+@runtime_checkable
+class Previewing(Protocol):
+    """A tool that can show the change a call would make, without making it."""
+
+    def preview(self, workspace: Workspace, call: ToolCall) -> str:
+        """The change as a diff; empty if there is none to show."""
+
+
 class Registry:
     """The tools there are, by name and alias."""
 
@@ -71,6 +79,16 @@ class Registry:
         """Look a tool up by name or alias."""
         tool = self._by_name.get(name)
         return tool.definition if tool else None
+
+    def preview(self, workspace: Workspace, call: ToolCall) -> str:
+        """Show the change a call would make; empty where there is none, or none that could be worked out."""
+        tool = self._by_name.get(call.name)
+        if not isinstance(tool, Previewing):
+            return ""
+        try:
+            return tool.preview(workspace, call)
+        except (AgiError, msgspec.MsgspecError, OSError, RecursionError):
+            return ""  # running it will say what is wrong
 
     async def invoke(self, context: ToolContext, call: ToolCall) -> ToolResult:
         """Run a call; whatever goes wrong becomes a result that names the cause."""

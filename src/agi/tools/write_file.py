@@ -15,6 +15,7 @@ from agi.tools.output import diff_artifact
 from agi.tools.schema import input_schema, read_input
 from agi.tools.text import decode
 from agi.workspace.diffs import unified_diff
+from agi.workspace.handle import Workspace
 
 
 class WriteFileInput(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -38,11 +39,19 @@ class WriteFileTool:
             aliases=("fs.write",),
         )
 
+    def preview(self, workspace: Workspace, call: ToolCall) -> str:
+        """The change it would make, as a diff."""
+        asked = read_input(call, WriteFileInput)
+        existed, before = _text_before(workspace, asked.path)
+        if existed and before is None:
+            return ""
+        return unified_diff(workspace.relative(asked.path), before, asked.content)
+
     async def invoke(self, context: ToolContext, call: ToolCall) -> ToolResult:
         """Write the content, and show the change."""
         asked = read_input(call, WriteFileInput)
         data = asked.content.encode()
-        existed, before = _text_before(context, asked.path)
+        existed, before = _text_before(context.workspace, asked.path)
         context.workspace.write_bytes(asked.path, data)
         path = context.workspace.relative(asked.path)
         comparable = before is not None or not existed
@@ -57,10 +66,10 @@ class WriteFileTool:
         )
 
 
-def _text_before(context: ToolContext, path: str) -> tuple[bool, str | None]:
+def _text_before(workspace: Workspace, path: str) -> tuple[bool, str | None]:
     """Whether there was a file, and the text it held, if it was text of a size that can be compared."""
     try:
-        read = context.workspace.read_bytes(path)
+        read = workspace.read_bytes(path)
         return True, None if read.truncated else decode(path, read.data)
     except NotFound:
         return False, None

@@ -245,6 +245,7 @@ def _approval_requested(state: SessionState, event: Event, data: ev.ApprovalRequ
             rule=data.rule,
             reason=data.reason,
             requested_at=event.ts,
+            preview=data.preview,
         )
         state.turn.pending.append(pending)
         state.status = "waiting_approval"
