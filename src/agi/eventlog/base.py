@@ -18,6 +18,9 @@ from agi.protocol.events import Event, EventData, ModelOutputDelta
 Entry = tuple[str | None, EventData]
 """An event to be: the turn it belongs to, and what it says."""
 
+Entries = Sequence[Entry] | Callable[[sqlite3.Connection], Sequence[Entry]]
+"""Events to be, or how to find them inside the transaction, where what they depend on cannot change any more."""
+
 Check = Callable[[sqlite3.Connection], None]
 """A condition looked at inside the transaction, so that it still holds at the write; raises to refuse."""
 

@@ -19,7 +19,7 @@ import msgspec
 
 from agi.errors import NotFound, StorageError
 from agi.eventlog import leases
-from agi.eventlog.base import Check, Cursor, Entry, Lease, LiveDelta, Projection
+from agi.eventlog.base import Check, Cursor, Entries, Entry, Lease, LiveDelta, Projection
 from agi.eventlog.follow import Batch, Follower
 from agi.eventlog.hub import Hub
 from agi.eventlog.mirror import STATE_CHANGES, Mirror
@@ -30,6 +30,10 @@ from agi.eventlog.writer import Job, Writer
 from agi.protocol.events import Event, ModelOutputDelta, SessionCreated, encode_data
 from agi.protocol.times import Clock, to_rfc3339
 from agi.redaction import Redactor
+
+
+Encoded = tuple[str | None, str, bytes]
+Find = Callable[[sqlite3.Connection], list[Encoded]]
 
 
 class EventLog:
@@ -61,18 +65,27 @@ class EventLog:
         self._writer = Writer(self.path, projection.rolled_back)
 
     async def append(
-        self, session_id: str, entries: Sequence[Entry], *, lease: Lease | None = None, check: Check | None = None
+        self, session_id: str, entries: Entries, *, lease: Lease | None = None, check: Check | None = None
     ) -> list[Event]:
         """Write events of one session, all or none; returns them, numbered, once they are durable."""
         return await asyncio.shield(self.append_nowait(session_id, entries, lease=lease, check=check))
 
     def append_nowait(
-        self, session_id: str, entries: Sequence[Entry], *, lease: Lease | None = None, check: Check | None = None
+        self, session_id: str, entries: Entries, *, lease: Lease | None = None, check: Check | None = None
     ) -> asyncio.Future[list[Event]]:
         """Queue the append and return; appends become durable in the order they were made."""
+        find: Find
+        if callable(entries):
+            make = entries
+            find = lambda db: self._encoded(make(db))  # noqa: E731 - it closes over what was asked for
+        else:
+            encoded = self._encoded(entries)
+            find = lambda db: encoded  # noqa: E731
+        return self._writer.submit(_Append(self, session_id, to_rfc3339(self._clock()), find, lease, check))
+
+    def _encoded(self, entries: Sequence[Entry]) -> list[Encoded]:
         clean = self.redactor.clean
-        encoded = [(turn_id, data.TYPE, _one_line(clean(encode_data(data)))) for turn_id, data in entries]
-        return self._writer.submit(_Append(self, session_id, to_rfc3339(self._clock()), encoded, lease, check))
+        return [(turn_id, data.TYPE, _one_line(clean(encode_data(data)))) for turn_id, data in entries]
 
     def say_live(self, session_id: str, turn_id: str | None, seq: int, data: ModelOutputDelta) -> None:
         """Show open text to live followers before it is in the log."""
@@ -168,14 +181,14 @@ class _Followed(Job[None]):
 class _Append(Job[list[Event]]):
     """Events of one session on their way to disk."""
 
-    __slots__ = ("_check", "_encoded", "_last_id", "_lease", "_log", "_session_id", "_snapshot", "_ts")
+    __slots__ = ("_check", "_find", "_last_id", "_lease", "_log", "_session_id", "_snapshot", "_ts")
 
     def __init__(
         self,
         log: EventLog,
         session_id: str,
         ts: str,
-        encoded: list[tuple[str | None, str, bytes]],
+        find: Find,
         lease: Lease | None,
         check: Check | None,
     ) -> None:
@@ -183,7 +196,7 @@ class _Append(Job[list[Event]]):
         self._log = log
         self._session_id = session_id
         self._ts = ts
-        self._encoded = encoded
+        self._find = find
         self._lease = lease
         self._check = check
         self._last_id = 0
@@ -195,11 +208,12 @@ class _Append(Job[list[Event]]):
         if self._check is not None:
             self._check(db)
         seq = db.execute("SELECT max(seq) FROM events WHERE session_id=?", (self._session_id,)).fetchone()[0] or 0
-        if not seq and self._encoded[0][1] != SessionCreated.TYPE:
+        encoded = self._find(db)
+        if not seq and encoded[0][1] != SessionCreated.TYPE:
             raise _no_session(self._session_id)  # deleted meanwhile: a late word must not bring back half of it
         events = [
             Event(seq + n, self._ts, self._session_id, turn_id, kind, raw)
-            for n, (turn_id, kind, raw) in enumerate(self._encoded, 1)
+            for n, (turn_id, kind, raw) in enumerate(encoded, 1)
         ]
         for event in events:
             self._last_id = insert(db, event)
