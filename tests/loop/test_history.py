@@ -89,7 +89,8 @@ def test_half_answers_and_empty_ones_are_left_out_with_their_calls():
 def test_unanswered_calls_are_those_of_the_last_answer_only():
     """What a turn goes on with after a restart."""
     assert [call.id for call in unanswered([called("1", "2"), result("1")])] == ["2"]
-    assert unanswered([called("1"), said("user")]) == []
+    assert [call.id for call in unanswered([called("1"), said("user")])] == ["1"]
+    assert unanswered([called("1"), result("1"), said("assistant")]) == []
     assert unanswered([called("1"), result("1")]) == []
     assert unanswered([called("1", status="error")]) == []
 

@@ -8,7 +8,7 @@ import os
 
 import pytest
 
-from agi.errors import Conflict, Invalid, ModelError, NotFound
+from agi.errors import ConfigError, Conflict, Invalid, ModelError, NotFound
 from agi.models.scripted import Call, Say, Wait
 from agi.protocol import commands
 
@@ -302,3 +302,105 @@ async def test_secrets_never_reach_the_log(tmp_path, place):
     for path in (place.project / ".agi").rglob("*"):
         if path.is_file():
             assert key.encode() not in path.read_bytes(), path
+
+
+async def test_a_retry_asks_for_what_the_message_asked_for(place):
+    """The agent, the options and what to do where a person would be asked are the message's own."""
+    place.model.fails(ModelError("down", retryable=True))
+    failed = await place.ask("plan it", agent="plan", on_ask="deny", options={"temperature": 0.5})
+    place.model.calls("write_file", path="x.txt", content="no").then_says("may not")
+
+    turn = await place.ended(await place.harness.retry(place.session_id, failed.id))
+
+    assert turn.status == "completed"
+    started = data(place.events("turn_started")[1])
+    assert (started["agent"], started["on_ask"], started["options"]) == ("plan", "deny", {"temperature": 0.5})
+    assert not (place.project / "x.txt").exists()
+
+
+async def test_of_two_retries_at_once_one_runs(place):
+    """The second finds that the turn is not the last any more."""
+    place.model.fails(ModelError("down", retryable=True))
+    failed = await place.ask("go")
+    place.model.says("up").then_says("never asked for")
+
+    outcomes = await asyncio.gather(
+        *(place.harness.retry(place.session_id, failed.id) for _ in range(3)), return_exceptions=True
+    )
+
+    assert sorted(isinstance(outcome, Conflict) for outcome in outcomes) == [False, True, True]
+
+
+async def test_a_cancel_says_why_and_an_unknown_turn_is_not_found(place):
+    """The reason is in the turn's last event."""
+    place.model.plays(Wait(asyncio.Event()))
+    posted = await place.say("one")
+    await place.heard("turn_started")
+    with pytest.raises(NotFound):
+        await place.cancel(turn_id="turn_unknown")
+
+    await place.cancel(reason="changed my mind")
+    await place.ended(posted)
+
+    assert data(place.events("turn_canceled")[0])["reason"] == "changed my mind"
+    with pytest.raises(Conflict):
+        await place.cancel(turn_id=posted.turn_id)
+
+
+async def test_a_message_dropped_from_the_queue_keeps_its_place_and_is_not_told(place):
+    """It stands where it was dropped; the model never hears of it."""
+    gate = asyncio.Event()
+    place.model.plays(Wait(gate), Say("one")).then_says("three")
+    await place.say("A")
+    dropped = await place.say("B")
+    last = await place.say("C")
+    await place.cancel(turn_id=dropped.turn_id)
+    gate.set()
+    await place.ended(last)
+
+    assert [message.parts[0].text for message in place.messages()] == ["A", "B", "one", "C", "three"]
+    assert [message.parts[0].text for message in place.model.requests[1].messages] == ["A", "one", "C"]
+
+
+async def test_waiting_for_a_turn_ends_when_its_session_is_deleted(place):
+    """By this process or another; nobody waits for ever."""
+    place.model.plays(Wait(asyncio.Event()))
+    await place.say("one")
+    two = await place.say("two")
+    waiting = asyncio.create_task(place.ended(two))
+    await place.cancel()
+    await place.until(lambda: place.harness.session(place.session_id).activity == "idle")
+    assert (await asyncio.wait_for(waiting, 5)).status == "canceled"
+
+
+async def test_a_folder_put_in_a_workspaces_place_is_another_workspace(place, tmp_path):
+    """Tools work where the rules were read."""
+    work = tmp_path / "work"
+    work.mkdir()
+    await place.start(workspace_path=str(work))
+    place.configure("{}")
+    place.model.calls("write_file", path="a.txt", content="1").then_says("ok")
+    posted = await place.say("write")
+    work.rename(tmp_path / "old")
+    work.mkdir()
+    await place.approve(data(await place.heard("approval_requested"))["tool_call_id"])
+    await place.ended(posted)
+    place.model.calls("write_file", path="b.txt", content="2").then_says("ok")
+    posted = await place.say("write again")
+    await place.approve(data(await place.heard("approval_requested", 2))["tool_call_id"])
+    await place.ended(posted)
+
+    assert (tmp_path / "old" / "a.txt").exists()
+    assert (work / "b.txt").exists()
+
+
+async def test_a_broken_config_costs_no_handles(place, tmp_path):
+    """However often it is asked for."""
+    broken = tmp_path / "broken"
+    (broken / ".agi").mkdir(parents=True)
+    (broken / ".agi" / "config.json").write_text("{")
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(20):
+        with pytest.raises(ConfigError):
+            await place.harness.create_session(commands.CreateSession(workspace_path=str(broken)))
+    assert len(os.listdir("/proc/self/fd")) <= before + 1

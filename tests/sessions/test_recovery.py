@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 
 from agi.models.scripted import Call, Say, ScriptedModel, Wait
 from agi.protocol import commands
 from agi.protocol.events import CancelRequested
+from agi.sessions import runners
 from agi.sessions.approvals import give_answer
 
 
@@ -27,7 +29,7 @@ async def test_a_turn_cut_off_while_the_model_spoke_is_asked_again(place):
 
     place.model = ScriptedModel().says("The whole of it.")
     await place.open()
-    assert place.harness.recover() == 1
+    assert await place.harness.recover() == 1
     turn = await asyncio.wait_for(place.ended(posted), 10)
 
     assert turn.status == "completed"
@@ -50,7 +52,7 @@ async def test_a_command_that_may_have_run_is_told_as_interrupted_and_not_run_ag
 
     place.model = ScriptedModel().says("I see it was interrupted.")
     await place.open()
-    place.harness.recover()
+    await place.harness.recover()
     await asyncio.wait_for(place.ended(posted), 10)
 
     assert (place.project / "count.txt").read_text() == "run\n"
@@ -70,7 +72,7 @@ async def test_a_question_survives_the_restart_and_is_answered_after_it(place):
 
     place.model = ScriptedModel().says("done")
     await place.open()
-    place.harness.recover()
+    await place.harness.recover()
     assert [one.tool_call_id for one in place.harness.session(place.session_id).pending_approvals] == [
         request["tool_call_id"]
     ]
@@ -95,7 +97,7 @@ async def test_a_grant_given_while_nobody_was_there_is_used_once(place):
 
     place.model = ScriptedModel().says("done")
     await place.open()
-    place.harness.recover()
+    await place.harness.recover()
     await asyncio.wait_for(place.ended(posted), 10)
 
     assert (place.project / "count.txt").read_text() == "run\n"
@@ -114,7 +116,7 @@ async def test_a_read_that_was_cut_off_is_run_again(place):
 
     place.model = ScriptedModel().says("read it")
     await place.open()
-    place.harness.recover()
+    await place.harness.recover()
     await asyncio.wait_for(place.ended(posted), 10)
 
     completed = data(place.events("tool_call_completed")[0])
@@ -132,7 +134,7 @@ async def test_queued_messages_are_answered_after_a_restart(place):
 
     place.model = ScriptedModel().says("first").then_says("second")
     await place.open()
-    place.harness.recover()
+    await place.harness.recover()
     await asyncio.wait_for(place.ended(two), 10)
 
     assert [message.parts[0].text for message in place.messages()] == ["one", "first", "two", "second"]
@@ -148,7 +150,7 @@ async def test_a_cancel_that_was_asked_for_before_the_crash_is_obeyed_after_it(p
     await place.harness.close()
 
     await place.open()
-    place.harness.recover()
+    await place.harness.recover()
     turn = await asyncio.wait_for(place.ended(posted), 10)
 
     assert turn.status == "canceled"
@@ -163,7 +165,7 @@ async def test_a_turn_that_is_cut_off_again_and_again_is_given_up(place):
         await place.harness.close()
         place.model = ScriptedModel().plays(Wait(asyncio.Event()))
         await place.open()
-        place.harness.recover()
+        await place.harness.recover()
         await place.heard("turn_resumed", n)
     turn = await asyncio.wait_for(place.ended(posted), 10)
 
@@ -179,7 +181,7 @@ async def test_stopping_cleanly_leaves_the_turn_to_the_next_start(place):
     place.model = ScriptedModel().says("back")
     await place.reopen()
 
-    assert place.harness.recover() == 1
+    assert await place.harness.recover() == 1
     assert (await asyncio.wait_for(place.ended(posted), 10)).status == "completed"
 
 
@@ -209,3 +211,119 @@ def _forget_after(place, type: str) -> None:
     mirror.write_bytes(b"".join(lines[: last + 1]))
     for path in (place.project / ".agi").glob("agi.sqlite*"):
         path.unlink()
+
+
+async def test_what_is_said_meanwhile_without_asking_does_not_lose_an_open_question(place):
+    """A message with auto_run off stands behind the open call; after a restart the question is still there."""
+    place.configure('{"verify": {"autoVerify": false}}')
+    place.model.calls("shell", command="echo run >> count.txt")
+    posted = await place.say("do it")
+    request = data(await place.heard("approval_requested"))
+    await place.say("by the way", auto_run=False)
+    place.model = ScriptedModel().says("done")
+    await place.reopen()
+    await place.harness.recover()
+    await place.approve(request["tool_call_id"])
+
+    turn = await asyncio.wait_for(place.ended(posted), 10)
+
+    assert turn.status == "completed"
+    assert (place.project / "count.txt").read_text() == "run\n"
+    assert len(place.events("approval_requested")) == 1
+
+
+async def test_a_question_waits_through_any_number_of_restarts(place):
+    """A restart is no crash of the turn's making."""
+    place.configure('{"verify": {"autoVerify": false}}')
+    place.model.calls("shell", command="echo run >> count.txt")
+    posted = await place.say("do it")
+    request = data(await place.heard("approval_requested"))
+    for n in range(1, 7):
+        place.model = ScriptedModel().says("done")
+        await place.reopen()
+        await place.harness.recover()
+        await place.heard("turn_resumed", n)
+
+    await place.approve(request["tool_call_id"])
+
+    assert (await asyncio.wait_for(place.ended(posted), 10)).status == "completed"
+
+
+async def test_a_question_about_verification_survives_a_restart(place):
+    """The same question, asked once; its answer counts."""
+    place.trusted = False
+    await place.reopen()
+    await place.start()
+    (place.project / "Makefile").write_text("test:\n\t@echo ran >> ran.txt\n")
+    place.model.calls("write_file", path="b.txt", content="b").then_says("wrote")
+    posted = await place.say("write")
+    await place.approve(data(await place.heard("approval_requested"))["tool_call_id"])
+    request = data(await place.heard("approval_requested", 2))
+    place.model = ScriptedModel()
+    await place.reopen()
+    await place.harness.recover()
+    await place.heard("turn_resumed")
+
+    await place.approve(request["tool_call_id"])
+    turn = await asyncio.wait_for(place.ended(posted), 10)
+
+    assert json.loads(turn.outcome)["verification"] == "passed"
+    assert len(place.events("approval_requested")) == 2
+    assert (place.project / "ran.txt").read_text() == "ran\n"
+
+
+async def test_a_stop_between_two_verification_commands_runs_the_second_after_it(place):
+    """A turn is verified when all commands have passed, whoever runs them."""
+    place.configure(
+        '{"approval": {"requireForKinds": []}, "verify": {"commands": ["echo 1 >> ran.txt", '
+        '"test -f go || sleep 300; echo 2 >> ran.txt"], "maxAttempts": 1}}'
+    )
+    place.model.calls("write_file", path="b.txt", content="b").then_says("wrote")
+    posted = await place.say("write")
+    await place.heard("verification_started", 2)
+    (place.project / "go").touch()
+    place.model = ScriptedModel()
+    await place.reopen()
+    await place.harness.recover()
+
+    turn = await asyncio.wait_for(place.ended(posted), 10)
+
+    assert json.loads(turn.outcome)["verification"] == "passed"
+    assert (place.project / "ran.txt").read_text() == "1\n2\n"
+
+
+async def test_a_clean_stop_keeps_what_was_shown(place):
+    """Text that clients saw is in the log, though the answer is asked for again."""
+    place.model.plays(Say("seen by somebody"), Wait(asyncio.Event()))
+    await place.say("speak")
+    await place.until(lambda: place.session_id in place.harness.log.hub.open)
+    place.model = ScriptedModel()
+    await place.reopen()
+
+    assert [data(event)["delta"] for event in place.events("model_output_delta")] == ["seen by somebody"]
+
+
+async def test_a_turn_goes_on_when_the_log_can_be_written_again(place, monkeypatch):
+    """A disk that was full for a while stops nothing for good."""
+    monkeypatch.setattr(runners, "FIRST_PAUSE_S", 0.01)
+    gate = asyncio.Event()
+    place.model.plays(Say("one"), Wait(gate)).then_says("the whole answer")
+    failures: list[str] = []
+    place.harness.runners.on_failure = lambda session_id, error: failures.append(type(error).__name__)
+    posted = await place.say("speak")
+    await place.until(lambda: place.session_id in place.harness.log.hub.open)
+    apply = place.harness.log.projection.apply
+
+    def full(db, session_id, events):
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(place.harness.log.projection, "apply", full)
+    gate.set()
+    await place.until(lambda: len(failures) >= 2)
+    monkeypatch.setattr(place.harness.log.projection, "apply", apply)
+
+    turn = await asyncio.wait_for(place.ended(posted), 10)
+
+    assert turn.status == "completed"
+    assert place.answer() == "the whole answer"
+    assert set(failures) == {"DiskFull"}

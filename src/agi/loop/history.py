@@ -49,13 +49,11 @@ def attached(messages: Iterable[Message]) -> list[str]:
 
 
 def unanswered(history: Sequence[Message]) -> list[ToolCall]:
-    """The calls of the last assistant message that have no result yet."""
+    """The calls of a turn's last answer that have no result yet; `history` is that turn's own messages."""
     answered = set(_results(history))
     for message in reversed(history):
-        if message.role == "assistant":
-            return [call for call in calls_of(message) if call.id not in answered] if _is_whole(message) else []
-        if message.role != "tool":
-            return []
+        if message.role == "assistant" and _is_whole(message):
+            return [call for call in calls_of(message) if call.id not in answered]
     return []
 
 

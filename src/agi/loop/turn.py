@@ -30,14 +30,16 @@ async def run_turn(plan: Plan, ports: Ports) -> Outcome:
     began = time.monotonic()
     try:
         while True:
-            calls = unanswered(history)
+            # What somebody says meanwhile, without asking for an answer, does not change what this turn has to do.
+            own = [message for message in history if message.turn_id == plan.turn_id]
+            calls = unanswered(own)
             if calls:
                 history += await answer_calls(plan, ports, calls)
                 continue
-            if _is_final(plan, history[-1]):
+            if own and _is_final(own[-1]):
                 complaint = await verify_changes(plan, ports)
                 if not complaint:
-                    return Outcome(stop_reason=history[-1].stop_reason or "end_turn")
+                    return Outcome(stop_reason=own[-1].stop_reason or "end_turn")
                 history.append(await _tell(plan, ports, complaint))
             limit = _limit(plan, ports, time.monotonic() - began - ports.people.waited)
             if limit:
@@ -45,7 +47,7 @@ async def run_turn(plan: Plan, ports: Ports) -> Outcome:
             history.append(await ask_model(plan, ports.journal, _request(plan, ports, history)))
             if calls_of(history[-1]):
                 continue
-            if not _is_final(plan, history[-1]):  # nothing said and nothing asked for: there is nothing to go on with
+            if not _is_final(history[-1]):  # nothing said and nothing asked for: there is nothing to go on with
                 return Outcome(stop_reason=history[-1].stop_reason or "end_turn")
     except StorageError:
         raise  # nothing can be said about the turn any more; it stays as the log has it
@@ -53,9 +55,9 @@ async def run_turn(plan: Plan, ports: Ports) -> Outcome:
         return Outcome(stop_reason="error", error=ErrorInfo(code=error.code, message=error.message, hint=error.hint))
 
 
-def _is_final(plan: Plan, last: Message) -> bool:
-    """The model has spoken in this turn and asks for nothing more."""
-    spoke = last.role == "assistant" and last.turn_id == plan.turn_id and last.status == "complete"
+def _is_final(last: Message) -> bool:
+    """The model has spoken and asks for nothing more."""
+    spoke = last.role == "assistant" and last.status == "complete"
     return spoke and bool(last.parts) and not calls_of(last)
 
 

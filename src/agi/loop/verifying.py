@@ -25,32 +25,53 @@ async def verify_changes(plan: Plan, ports: Ports) -> str:
         return ""
     nothing = plan.verify_note()
     if nothing:
-        await _skip(ports, nothing)
+        skipped = VerificationCompleted(
+            verification_id=new_id(CALL), command="", attempt=0, status="not_run", reason=nothing
+        )
+        await ports.journal.emit(skipped)
         return ""
-    if not may_try_again(plan.verify, attempts=turn.attempts):
+    if not turn.verified and not may_try_again(plan.verify, attempts=turn.attempts):
         return ""
-    attempt = turn.attempts + 1
-    for command in plan.verify.commands:
-        done = await _run(plan, ports, command, attempt)
-        if done.status == "not_run":
-            return ""
-        if done.status == "failed":
-            return _complaint(done) if may_try_again(plan.verify, attempts=attempt) else ""
+    attempt = turn.attempts if turn.verified else turn.attempts + 1
+    for index in range(turn.verified + 1, len(plan.verify.commands) + 1):
+        done = await _run(plan, ports, attempt, index)
+        complaint = _complaint(done) if done.status == "failed" and may_try_again(plan.verify, attempts=attempt) else ""
+        if complaint:
+            ports.journal.defer(done)  # logged together with what the model is told of it
+        else:
+            await ports.journal.emit(done)
+        if done.status != "passed":
+            return complaint
     return ""
 
 
-async def _run(plan: Plan, ports: Ports, command: str, attempt: int) -> VerificationCompleted:
-    call = ToolCall(new_id(CALL), "shell", Raw(msgspec.json.encode({"command": command, "timeout_s": 1800})))
+async def _run(plan: Plan, ports: Ports, attempt: int, index: int) -> VerificationCompleted:
+    command, of = plan.verify.commands[index - 1], len(plan.verify.commands)
+    call = _call(plan.turn_id, attempt, index, command)
     refused = await _refused(plan, ports, call)
     if refused:
-        return await _skip(ports, refused, call.id, command, attempt)
-    await ports.journal.emit(VerificationStarted(verification_id=call.id, command=command, attempt=attempt))
+        return VerificationCompleted(
+            verification_id=call.id,
+            command=command,
+            attempt=attempt,
+            index=index,
+            of=of,
+            status="not_run",
+            reason=refused,
+        )
+    await ports.journal.emit(
+        VerificationStarted(verification_id=call.id, command=command, attempt=attempt, index=index, of=of)
+    )
     before = await _tree(plan, ports)
     result = await ports.toolbox.use(call)
     untouched = await _tree(plan, ports) == before
-    done = _verdict(call.id, command, attempt, result, untouched)
-    await ports.journal.emit(done)
-    return done
+    return msgspec.structs.replace(_verdict(call.id, command, attempt, result, untouched), index=index, of=of)
+
+
+def _call(turn_id: str, attempt: int, index: int, command: str) -> ToolCall:
+    """The command as a call. Its id follows from its place, so that a question about it survives a restart."""
+    call_id = f"{CALL}_{turn_id.partition('_')[2][:-6]}{attempt % 4096:03x}{index % 4096:03x}"
+    return ToolCall(call_id, "shell", Raw(msgspec.json.encode({"command": command, "timeout_s": 1800})))
 
 
 async def _refused(plan: Plan, ports: Ports, call: ToolCall) -> str:
@@ -70,12 +91,19 @@ async def _refused(plan: Plan, ports: Ports, call: ToolCall) -> str:
         rule="untrusted_verification",
         reason="The workspace is not trusted, so its verification command is asked about.",
     )
-    if ports.journal.turn().on_ask == "deny":
+    turn = ports.journal.turn()
+    if call.id in turn.answers or any(pending.tool_call_id == call.id for pending in turn.pending):
+        return await _answer(ports, call)
+    if turn.on_ask == "deny":
         reason = "Nobody is there to be asked."
         denial = ApprovalDenied(tool_call_id=call.id, name="verify", cause="policy", reason=reason)
         await ports.journal.emit(request, denial)
         return "Verification needs approval and nobody is there to give it. `agi trust` lets it run by itself."
     await ports.journal.emit(request)
+    return await _answer(ports, call)
+
+
+async def _answer(ports: Ports, call: ToolCall) -> str:
     answer = await ports.people.answer(call.id)
     return "" if answer.granted else f"Verification was not approved ({answer.cause})."
 
@@ -103,16 +131,6 @@ def _verdict(call_id: str, command: str, attempt: int, result: ToolResult, untou
         else "The command changed files in the working tree, and the policy requires a clean run.",
         artifacts=result.artifacts,
     )
-
-
-async def _skip(
-    ports: Ports, reason: str, call_id: str = "", command: str = "", attempt: int = 0
-) -> VerificationCompleted:
-    done = VerificationCompleted(
-        verification_id=call_id or new_id(CALL), command=command, attempt=attempt, status="not_run", reason=reason
-    )
-    await ports.journal.emit(done)
-    return done
 
 
 def _complaint(done: VerificationCompleted) -> str:

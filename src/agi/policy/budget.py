@@ -5,7 +5,7 @@ from __future__ import annotations
 from agi.protocol.messages import Usage
 from agi.protocol.policies import Budget
 
-__all__ = ["Budget", "exceeded", "is_blind"]
+__all__ = ["Budget", "exceeded"]
 
 
 def exceeded(budget: Budget, usage: Usage, steps: int, seconds: float) -> str | None:
@@ -20,8 +20,3 @@ def exceeded(budget: Budget, usage: Usage, steps: int, seconds: float) -> str | 
     if budget.seconds is not None and seconds >= budget.seconds:
         return f"The budget of {budget.seconds:g} seconds is used up."
     return None
-
-
-def is_blind(budget: Budget, usage: Usage) -> bool:
-    """Tell whether a limit on money cannot be kept, since the price of what was used is not known."""
-    return budget.usd is not None and usage.requests > 0 and usage.cost_usd is None

@@ -1,4 +1,4 @@
-"""When a change is checked: whether verification is due, and whether the default command means anything here.
+"""When a change is checked: whether the default command means anything here, and whether to try again.
 
 Running the commands is the loop's business. May import: protocol.
 """
@@ -7,14 +7,9 @@ from __future__ import annotations
 
 from agi.protocol.policies import VerifyPolicy
 
-__all__ = ["VerifyPolicy", "default_applies", "is_due", "may_try_again"]
+__all__ = ["VerifyPolicy", "default_applies", "may_try_again"]
 
 _DEFAULT = VerifyPolicy().commands
-
-
-def is_due(policy: VerifyPolicy, *, changed: bool, makefile: str | None) -> bool:
-    """Tell whether a turn that is about to end must be verified; `makefile` is the text of the workspace's, if any."""
-    return policy.auto_verify and changed and bool(policy.commands) and default_applies(policy, makefile)
 
 
 def default_applies(policy: VerifyPolicy, makefile: str | None) -> bool:

@@ -72,6 +72,8 @@ class TurnRequested(EventData, frozen=True, kw_only=True, omit_defaults=True):
     TYPE: ClassVar[str] = "turn_requested"
     message_id: str
     retry_of: str = ""
+    asked: TurnOptions = TurnOptions()
+    """What the message asked for when it was first sent."""
 
 
 class TurnStarted(EventData, frozen=True, kw_only=True, omit_defaults=True):
@@ -189,6 +191,13 @@ class ApprovalDenied(EventData, frozen=True, kw_only=True):
     reason: str = ""
 
 
+class GrantsDropped(EventData, frozen=True, kw_only=True):
+    """What was approved for the rest of the session is asked about again."""
+
+    TYPE: ClassVar[str] = "grants_dropped"
+    reason: str = ""
+
+
 class PatchProposed(EventData, frozen=True, kw_only=True):
     """A change of files as it would be made, for review."""
 
@@ -205,6 +214,10 @@ class VerificationStarted(EventData, frozen=True, kw_only=True):
     verification_id: str
     command: str
     attempt: int
+    index: int = 1
+    """Which of the commands it is."""
+    of: int = 1
+    """How many commands there are."""
 
 
 class VerificationCompleted(EventData, frozen=True, kw_only=True):
@@ -215,6 +228,8 @@ class VerificationCompleted(EventData, frozen=True, kw_only=True):
     command: str
     attempt: int
     status: VerificationStatus
+    index: int = 1
+    of: int = 1
     exit_code: int | None = None
     output: str = ""
     reason: str = ""

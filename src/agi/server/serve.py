@@ -81,7 +81,7 @@ async def _run(
         server, token = _guarded_server(settings, app, sock, site, speaker)
         harness.redactor.learn(token)
         speaker.warn_about(harness, site)
-        harness.recover()
+        await harness.recover()
         url = url_of(settings.host, sock.getsockname()[1])
 
         def announce() -> None:

@@ -10,7 +10,7 @@ import asyncio
 import sqlite3
 import time
 
-from agi.errors import AgiError, Conflict, NotFound
+from agi.errors import Conflict, NotFound
 from agi.eventlog.base import Check
 from agi.eventlog.log import EventLog
 from agi.protocol.commands import Approve
@@ -100,7 +100,7 @@ class Approvals:
             await self._log.append(
                 self._session_id, [(pending.turn_id, denial)], check=_still_pending(self._session_id, command)
             )
-        except AgiError:
+        except (Conflict, NotFound):
             return  # somebody answered in the last moment; their answer counts
 
 

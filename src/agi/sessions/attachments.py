@@ -5,6 +5,7 @@ The log holds their size and SHA-256. May import: errors, protocol.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from agi.errors import Invalid, NotFound, TooLarge
+from agi.errors import DiskFull, Invalid, NotFound, StorageError, TooLarge
 from agi.protocol.events import AttachmentAdded
 from agi.protocol.ids import new_id
 
@@ -45,11 +46,7 @@ def store(folder: Path, filename: str, mime_type: str, data: bytes) -> Attachmen
     place.mkdir(parents=True, exist_ok=True, mode=0o700)
     if sum(1 for _ in os.scandir(place)) >= COUNT:
         raise TooLarge(f"The session has {COUNT} attachments already.", hint="Use another session.")
-    fd = os.open(place / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(fd, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+    _write(place / name, data)
     return AttachmentAdded(
         ref=f"attachments/{name}",
         filename=filename,
@@ -57,6 +54,21 @@ def store(folder: Path, filename: str, mime_type: str, data: bytes) -> Attachmen
         size=len(data),
         sha256=hashlib.sha256(data).hexdigest(),
     )
+
+
+def _write(path: Path, data: bytes) -> None:
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(fd, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DiskFull("The disk is full; nothing was stored.", hint="Free some space and try again.") from error
+        message = f"The attachment could not be stored: {error.strerror}."
+        raise StorageError(message, hint="See `agi doctor`.") from error
 
 
 def fetch(folder: Path, *names: str) -> StoredFile:

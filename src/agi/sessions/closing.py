@@ -47,9 +47,9 @@ def after_crash(
             VerificationCompleted(
                 verification_id=turn.verifying,
                 command="",
-                attempt=turn.attempts,
+                attempt=turn.attempts if turn.verified else turn.attempts - 1,  # cut off, it was no attempt
                 status="not_run",
-                reason="The harness stopped while it was running.",
+                reason="The harness stopped while it was running; it is run again.",
             )
         )
     return closed

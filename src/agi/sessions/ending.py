@@ -16,7 +16,7 @@ def turn_ending(outcome: Outcome | None, turn: TurnState, seconds: float) -> ev.
     """The turn's last event; no outcome means that it was canceled."""
     worked = round(max(0.0, seconds), 3)
     if outcome is None:
-        return ev.TurnCanceled(usage=turn.usage, seconds=worked)
+        return ev.TurnCanceled(reason=turn.cancel_reason, usage=turn.usage, seconds=worked)
     if outcome.error is not None:
         return ev.TurnFailed(error=outcome.error, usage=turn.usage, seconds=worked)
     return ev.TurnCompleted(

@@ -7,6 +7,7 @@ May import: errors, protocol, eventlog, views, sessions.
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -17,7 +18,7 @@ from msgspec import Struct
 from agi.config import Flags
 from agi.errors import Conflict, Invalid, Unavailable
 from agi.eventlog import leases
-from agi.eventlog.base import Check, Cursor, Entry, Lease
+from agi.eventlog.base import ENDINGS, Check, Cursor, Entry, Lease
 from agi.eventlog.follow import Batch
 from agi.eventlog.log import EventLog
 from agi.eventlog.repair import rebuild_if_needed
@@ -33,6 +34,7 @@ from agi.redaction import Redactor
 from agi.sessions.approvals import give_answer
 from agi.sessions.attachments import StoredFile, fetch, store
 from agi.sessions.composing import checked_parts, compose, title_of
+from agi.sessions.origin import claim, disown, is_ours, refuse_links
 from agi.sessions.runner import Runner, take_lease_check, turn_started
 from agi.sessions.runners import Runners
 from agi.sessions.sites import Site, Sites
@@ -43,7 +45,8 @@ from agi.views.queries import Attachment, Before, Turn
 from agi.views.state import SessionState
 from agi.views.tables import Tables
 
-ENDINGS = ("completed", "failed", "canceled")
+
+PRICE_UNKNOWN = "A budget in USD is set, but prices are not known in this version; tokens, steps and seconds do bind."
 
 
 class HarnessSettings(Struct, frozen=True, kw_only=True):
@@ -75,6 +78,8 @@ class Harness:
         self.folder = self.project / ".agi"
         database = settings.database or self.folder / "agi.sqlite"
         tables = Tables()
+        refuse_links(self.folder)
+        self._foreign = not is_ours(self.folder, settings.home_config)
         self.rebuilt = rebuild_if_needed(self.folder, database, tables)
         """What was rebuilt because the database was missing or damaged; None if it was whole."""
         self.redactor = Redactor()
@@ -98,6 +103,7 @@ class Harness:
 
     async def create_session(self, command: commands.CreateSession, *, ephemeral: bool = False) -> Session:
         """Begin a session; its folder is on disk when this returns."""
+        await self._ready()
         path = command.workspace_path or command.project_path or str(self.project)
         if command.workspace_path and command.project_path and command.workspace_path != command.project_path:
             raise Invalid(
@@ -128,6 +134,8 @@ class Harness:
             ephemeral=ephemeral,
         )
         notices = [ev.Notice(code="setting_ignored", message=warning) for warning in site.config.warnings]
+        if site.config.budget_per_turn.usd is not None or site.config.budget_per_session.usd is not None:
+            notices.append(ev.Notice(code="price_unknown", message=PRICE_UNKNOWN))
         await self.log.append(session_id, [(None, data) for data in (created, *notices)])
         await self.log.mirrored()
         return self.session(session_id)
@@ -157,7 +165,7 @@ class Harness:
 
     async def post_message(self, session_id: str, command: commands.PostMessage) -> Posted:
         """Add a message and, unless told otherwise, have it answered: now, or after what is running."""
-        self._refuse_if_closing()
+        await self._ready()
         state = self.state(session_id)
         parts = checked_parts(command, self.session_folder(session_id))
         run = command.role == "user" and (state.auto_run if command.auto_run is None else command.auto_run)
@@ -173,18 +181,20 @@ class Harness:
             on_ask=command.on_ask,
         )
         queued = QueuedTurn(turn_id=new_id(TURN), message_id=message.id, asked=asked)
-        busy = await self._begin(state, queued, message)
+        busy = await asyncio.shield(self._begin(state, queued, message))
         return Posted(message_id=message.id, turn_id=queued.turn_id, queued=busy)
 
     async def add_context(self, session_id: str, messages: Sequence[commands.OneShotMessage]) -> None:
         """Put an earlier conversation into the session, as if it had been held here; nothing of it is answered."""
-        self._refuse_if_closing()
+        await self._ready()
         self.state(session_id)
         said = [compose(session_id, one.role, (Text(text=one.content, id=new_id(PART)),)) for one in messages]
         if said:
             await self.log.append(session_id, [(None, ev.MessageAdded(message=one, run=False)) for one in said])
 
-    async def _begin(self, state: SessionState, queued: QueuedTurn, message: Message | None) -> bool:
+    async def _begin(
+        self, state: SessionState, queued: QueuedTurn, message: Message | None, allowed: Check | None = None
+    ) -> bool:
         """Put a turn in line and see that it runs; True if it has to wait. An idle session starts it in one commit."""
         started = turn_started(self.site(state.workspace_path), state, queued)
         busy = state.turn is not None or bool(state.queue)
@@ -195,90 +205,79 @@ class Harness:
             added = ev.MessageAdded(message=message, run=True, queued=busy, asked=queued.asked)
             entries.append((queued.turn_id, added))
         else:
-            requested = ev.TurnRequested(message_id=queued.message_id, retry_of=queued.retry_of)
+            requested = ev.TurnRequested(message_id=queued.message_id, retry_of=queued.retry_of, asked=queued.asked)
             entries.append((queued.turn_id, requested))
         taken: list[Lease] = []
         if not busy and state.id not in self.runners:
             try:
-                check = self._idle_check(state.id, taken)
+                check = self._idle_check(state.id, taken, allowed)
                 await self.log.append(state.id, [*entries, (queued.turn_id, started)], check=check)
                 self.runners.ensure(state.id, taken[0])
                 return False
             except Conflict:
                 busy = True  # somebody was faster, or another process runs it: wait in line
-        await self.log.append(state.id, entries)
+        await self.log.append(state.id, entries, check=allowed)
         self.runners.ensure(state.id)
         return busy
 
-    def _idle_check(self, session_id: str, taken: list[Lease]) -> Check:
+    def _idle_check(self, session_id: str, taken: list[Lease], allowed: Check | None) -> Check:
         take = take_lease_check(session_id, self.log.owner, taken)
 
         def check(db: sqlite3.Connection) -> None:
             state = queries.session_state(db, session_id)
             if state.turn is not None or state.queue:
                 raise Conflict("The session is busy.")
+            if allowed is not None:
+                allowed(db)
             take(db)
 
         return check
 
     async def retry(self, session_id: str, turn_id: str) -> Posted:
         """Answer a failed or canceled turn's message again; what was done stays known to the model."""
-        self._refuse_if_closing()
+        await self._ready()
         state = self.state(session_id)
         turn = queries.turn(self.log.db, session_id, turn_id)
-        if turn.status not in ("failed", "canceled"):
-            raise Conflict(
-                f"The turn is {turn.status}; only a failed or canceled turn can be retried.",
-                code="turn_not_retryable",
-                hint="Send a new message instead.",
-            )
-        if state.last_turn_id != turn_id:
-            raise Conflict(
-                "Only the session's last turn can be retried.",
-                code="turn_not_last",
-                hint=f"Its last turn is {state.last_turn_id}.",
-            )
-        queued = QueuedTurn(turn_id=new_id(TURN), message_id=turn.message_id, retry_of=turn_id)
-        busy = await self._begin(state, queued, None)
+        allowed = _retry_check(session_id, turn_id)
+        allowed(self.log.db)
+        queued = QueuedTurn(turn_id=new_id(TURN), message_id=turn.message_id, asked=turn.asked, retry_of=turn_id)
+        busy = await asyncio.shield(self._begin(state, queued, None, allowed))
         return Posted(message_id=turn.message_id, turn_id=queued.turn_id, queued=busy)
 
     async def approve(self, session_id: str, command: commands.Approve) -> None:
         """Answer a pending approval; the turn that waits for it goes on."""
+        await self._ready()
         await give_answer(self.log, session_id, command)
         self.runners.ensure(session_id)
 
     async def cancel(self, session_id: str, command: commands.Cancel) -> tuple[str, ...]:
         """Stop the running turn and drop the queue (or just the named turn); returns the turns that will end."""
-        state = self.state(session_id)
-        turn_ids = _to_cancel(state, command.turn_id)
-        if not turn_ids:
-            raise Conflict("Nothing is running or queued.", code="nothing_to_cancel", hint="There is nothing to stop.")
-        running = state.turn.id if state.turn else None
-        entries: list[Entry] = []
-        for turn_id in turn_ids:
-            data = (
-                ev.CancelRequested(reason=command.reason)
-                if turn_id == running
-                else ev.TurnCanceled(reason=command.reason)
-            )
-            entries.append((turn_id, data))
-        if running is None and len(turn_ids) == len(state.queue):
-            entries.append((turn_ids[-1], ev.SessionCanceled()))
-        await self.log.append(session_id, entries, check=_check_live(session_id, turn_ids))
+        await self._ready()
+        self.state(session_id)
+        if command.turn_id is not None:
+            queries.turn(self.log.db, session_id, command.turn_id)
+        chosen: list[str] = []
+
+        def found(db: sqlite3.Connection) -> list[Entry]:
+            state = queries.session_state(db, session_id)
+            chosen[:] = _to_cancel(state, command.turn_id)
+            return _cancel_entries(state, chosen, command.reason)
+
+        await self.log.append(session_id, found)
         self.runners.ensure(session_id)
-        return turn_ids
+        return tuple(chosen)
 
     async def wait_turn(self, session_id: str, turn_id: str) -> Turn:
         """Return once the turn has ended, or the session is gone."""
         heard = asyncio.Event()
 
         def listen(event: ev.Event) -> None:
-            if event.turn_id == turn_id and event.type in ("turn_completed", "turn_failed", "turn_canceled"):
+            if event.type == "session_deleted" or (event.turn_id == turn_id and event.type in ENDINGS):
                 heard.set()
 
         self.log.listen(session_id, listen)
         try:
-            while (turn := queries.turn(self.log.db, session_id, turn_id)).status not in ENDINGS:
+            while (turn := queries.turn(self.log.db, session_id, turn_id)).status in ("queued", "running"):
                 heard.clear()
                 await heard.wait()
             return turn
@@ -337,8 +336,18 @@ class Harness:
         """Where a session's files are."""
         return self.folder / "sessions" / session_id
 
-    def recover(self) -> int:
+    async def own_log(self) -> int:
+        """Make a log that came from elsewhere safe to work with; returns how many of its sessions were closed."""
+        if not self._foreign:
+            return 0
+        touched = await disown(self.log)
+        claim(self.folder, self.settings.home_config)
+        self._foreign = False
+        return touched
+
+    async def recover(self) -> int:
         """Take up every turn that is open or queued and that no living process runs; returns how many sessions."""
+        await self.own_log()
         found = [one for one in queries.live_sessions(self.log.db) if leases.is_free(self.log.db, one)]
         for session_id in found:
             self.runners.ensure(session_id)
@@ -350,9 +359,12 @@ class Harness:
         await self.sites.close()
         await self.log.close()
 
-    def _refuse_if_closing(self) -> None:
+    async def _ready(self) -> None:
+        """Asked by every verb that could let something run."""
         if self.runners.closing:
             raise Unavailable("The daemon is shutting down.", hint="Try again in a moment.")
+        if self._foreign:
+            await self.own_log()
 
 
 def _to_cancel(state: SessionState, turn_id: str | None) -> tuple[str, ...]:
@@ -360,11 +372,36 @@ def _to_cancel(state: SessionState, turn_id: str | None) -> tuple[str, ...]:
     return live if turn_id is None else tuple(one for one in live if one == turn_id)
 
 
-def _check_live(session_id: str, turn_ids: tuple[str, ...]) -> Check:
+def _cancel_entries(state: SessionState, turn_ids: list[str], reason: str) -> list[Entry]:
+    """A running turn is asked to stop; queued ones are dropped, and with nothing left the session is over."""
+    if not turn_ids:
+        raise Conflict("Nothing is running or queued.", code="nothing_to_cancel", hint="There is nothing to stop.")
+    running = state.turn.id if state.turn else None
+    entries: list[Entry] = []
+    for turn_id in turn_ids:
+        stops = turn_id == running
+        entries.append((turn_id, ev.CancelRequested(reason=reason) if stops else ev.TurnCanceled(reason=reason)))
+    if running is None and len(turn_ids) == len(state.queue):
+        entries.append((turn_ids[-1], ev.SessionCanceled()))
+    return entries
+
+
+def _retry_check(session_id: str, turn_id: str) -> Check:
+    """Only the last turn, and only if it did not succeed; looked at again where the retry is written."""
+
     def check(db: sqlite3.Connection) -> None:
-        state = queries.session_state(db, session_id)
-        if not set(turn_ids) <= set(_to_cancel(state, None)):
-            raise Conflict("It ended in the meantime.", code="nothing_to_cancel", hint="There is nothing to stop.")
+        turn = queries.turn(db, session_id, turn_id)
+        if turn.status not in ("failed", "canceled"):
+            raise Conflict(
+                f"The turn is {turn.status}; only a failed or canceled turn can be retried.",
+                code="turn_not_retryable",
+                hint="Send a new message instead.",
+            )
+        last = queries.session_state(db, session_id).last_turn_id
+        if last != turn_id:
+            raise Conflict(
+                "Only the session's last turn can be retried.", code="turn_not_last", hint=f"Its last turn is {last}."
+            )
 
     return check
 
@@ -372,6 +409,9 @@ def _check_live(session_id: str, turn_ids: tuple[str, ...]) -> Check:
 def _ignore_state(folder: Path) -> None:
     """Keep what the harness writes out of the project's version control."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    ignore = folder / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text(".gitignore\nagi.sqlite*\nsessions/\ndaemon.*\n")
+    try:
+        fd = os.open(folder / ".gitignore", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    except FileExistsError:
+        return
+    with os.fdopen(fd, "w") as file:
+        file.write(".gitignore\nagi.sqlite*\norigin\nsessions/\ndaemon.*\n")

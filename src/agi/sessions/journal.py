@@ -6,8 +6,10 @@ May import: protocol, eventlog, views.
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from collections.abc import Sequence
 
-from agi.eventlog.base import Entry, Lease
+from agi.eventlog.base import Entries, Entry, Lease
 from agi.eventlog.log import EventLog
 from agi.protocol.events import Event, EventData, ModelOutputCompleted, ModelOutputDelta
 from agi.protocol.messages import Message, Usage
@@ -63,15 +65,35 @@ class Journal:
 
     async def emit(self, *data: EventData) -> None:
         """Append what was spoken, what was deferred and these; returns when all of it is durable."""
+        entries = self._gathered(data)
+        if entries:
+            await self._append(entries)
+
+    async def finish(self, endings: Sequence[EventData], session_over: EventData) -> None:
+        """Write the turn's last events, and the session's too if nothing is queued at that very moment."""
+        entries = self._gathered(endings)
+
+        def found(db: sqlite3.Connection) -> list[Entry]:
+            queue = queries.session_state(db, self.session_id).queue
+            waiting = any(queued.turn_id != self.turn_id for queued in queue)
+            return entries if waiting else [*entries, (self.turn_id, session_over)]
+
+        await self._append(found)
+
+    async def keep_spoken(self) -> None:
+        """Log what was shown, so that a stop of the process loses none of it."""
+        spoken = self._take()
+        if spoken:
+            await self._append([(self.turn_id, one) for one in spoken])
+
+    def _gathered(self, data: Sequence[EventData]) -> list[Entry]:
         spoken = self._take()
         entries: list[Entry] = [(self.turn_id, one) for one in (*spoken, *self._deferred, *data)]
         self._deferred.clear()
         self._logged, self._wait = 0, FIRST_WAIT_S
-        if entries:
-            await self.append(entries)
+        return entries
 
-    async def append(self, entries: list[Entry]) -> None:
-        """Append entries that may belong to other turns of the session as well."""
+    async def _append(self, entries: Entries) -> None:
         before = self._under_way
         appended = self._keep(self._log.append_nowait(self.session_id, entries, lease=self.lease))
         events = await asyncio.shield(appended)

@@ -123,12 +123,16 @@ class Runner:
         journal = Journal(self._log, self.session_id, turn.id, self._lease, state.last_seq)
         self._people = None
         began = time.monotonic()
-        outcome = await self._outcome(state, turn, journal)
+        try:
+            outcome = await self._outcome(state, turn, journal)
+        except asyncio.CancelledError:
+            await journal.keep_spoken()
+            raise
         await journal.settle()
         waited = self._people.waited if self._people else 0.0
         last = turn_ending(outcome, journal.turn(), time.monotonic() - began - waited)
         loose_ends = [] if isinstance(last, ev.TurnCompleted) else self._loose_ends(turn, journal)
-        await self._finish(journal, [*loose_ends, last])
+        await journal.finish([*loose_ends, last], session_ending(last))
 
     async def _outcome(self, state: SessionState, turn: TurnState, journal: Journal) -> Outcome | None:
         """Run the turn as a task of its own; None if it was canceled."""
@@ -142,6 +146,8 @@ class Runner:
             plan, ports = self._plan(state, turn, journal)
         except AgiError as error:
             return Outcome(stop_reason="error", error=error_info(error))
+        except Exception as problem:
+            return _our_failure(problem)
         self._turn_id = turn.id
         self._turn_task = asyncio.create_task(run_turn(plan, ports), name=f"turn {turn.id}")
         try:
@@ -160,10 +166,8 @@ class Runner:
             raise
         except StorageError:
             raise  # the log cannot be written: the turn stays open, as it is there
-        except Exception as problem:  # a bug of ours must end the turn, not the daemon
-            message = f"The harness failed: {type(problem).__name__}: {problem}"
-            error = ErrorInfo(code="internal_error", message=message, hint="Please report it; the turn can be retried.")
-            return Outcome(stop_reason="error", error=error)
+        except Exception as problem:
+            return _our_failure(problem)
 
     def _plan(self, state: SessionState, turn: TurnState, journal: Journal) -> tuple[Plan, Ports]:
         site = self._sites.get(state.workspace_path)
@@ -214,15 +218,7 @@ class Runner:
     def _loose_ends(self, turn: TurnState, journal: Journal) -> list[ev.EventData]:
         messages = journal.deferred_messages()
         history = [*queries.turn_messages(self._log.db, self.session_id, turn.id), *messages]
-        return after_cancel(journal.turn(), history, "")
-
-    async def _finish(self, journal: Journal, ending: list[ev.EventData]) -> None:
-        """Close the turn, and the session too if nothing is queued behind it."""
-        last = ending[-1]
-        state = journal.state()
-        if not [queued for queued in state.queue if queued.turn_id != journal.turn_id]:
-            ending = [*ending, session_ending(last)]
-        await journal.emit(*ending)
+        return after_cancel(journal.turn(), history, journal.turn().cancel_reason)
 
     async def _append(self, entries: list[Entry]) -> None:
         await self._log.append(self.session_id, entries, lease=self._lease)
@@ -233,6 +229,13 @@ class Runner:
     def _is_repeatable(self, name: str) -> bool:
         definition = self._registry.find(name)
         return definition is not None and definition.kind == ToolKind.READ
+
+
+def _our_failure(problem: Exception) -> Outcome:
+    """A bug of ours ends the turn, not the daemon."""
+    message = f"The harness failed: {type(problem).__name__}: {problem}"
+    error = ErrorInfo(code="internal_error", message=message, hint="Please report it; the turn can be retried.")
+    return Outcome(stop_reason="error", error=error)
 
 
 def turn_started(site: Site, state: SessionState, queued: QueuedTurn) -> ev.TurnStarted:

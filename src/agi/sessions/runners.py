@@ -15,6 +15,9 @@ from agi.eventlog.log import EventLog
 from agi.sessions.runner import Runner
 from agi.views import queries
 
+FIRST_PAUSE_S = 1.0
+LONGEST_PAUSE_S = 60.0
+
 OnFailure = Callable[[str, BaseException], None]
 
 
@@ -26,6 +29,7 @@ class Runners:
         self._make = make
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._renewer: asyncio.Task[None] | None = None
+        self._failures: dict[str, int] = {}
         self.closing = False
         self.on_failure: OnFailure = lambda session_id, error: None
         """Told when a runner dies of something that is not its turn's own failure."""
@@ -58,6 +62,7 @@ class Runners:
         if state.turn is not None or state.queue:
             return False
         self._tasks.pop(session_id, None)
+        self._failures.pop(session_id, None)
         return True
 
     def _ended(self, session_id: str, task: asyncio.Task[None]) -> None:
@@ -65,6 +70,13 @@ class Runners:
             del self._tasks[session_id]
         if not task.cancelled() and (error := task.exception()) is not None and not isinstance(error, NotFound):
             self.on_failure(session_id, error)
+            self._try_again(session_id)
+
+    def _try_again(self, session_id: str) -> None:
+        """The disk was full or locked, say: the turn stays open in the log and goes on once that is over."""
+        failures = self._failures[session_id] = self._failures.get(session_id, 0) + 1
+        pause = min(FIRST_PAUSE_S * 2 ** (failures - 1), LONGEST_PAUSE_S)
+        asyncio.get_running_loop().call_later(pause, self.ensure, session_id)
 
     async def _renew(self) -> None:
         while True:

@@ -87,7 +87,7 @@ class Sites:
         self._trust_once = trust_once
         self._stand_in = stand_in
         self._sites: dict[str, Site] = {}
-        self._retired: list[Models] = []
+        self._retired: list[Site] = []
 
     def get(self, path: str | Path) -> Site:
         """The workspace at `path`; raises Invalid if it is missing or no folder, ConfigError if its files are wrong."""
@@ -95,34 +95,43 @@ class Sites:
         signature = self._signature(key)
         site = self._sites.get(key)
         if site is None or site.signature != signature:
+            fresh = self._load(key, signature)
             if site is not None:
-                self._retired.append(site.models)
-            site = self._sites[key] = self._load(key, signature, site)
+                self._retired.append(site)  # a running turn may still use it
+            site = self._sites[key] = fresh
         return site
 
     async def close(self) -> None:
         """Close every handle and connection."""
-        for models in (*self._retired, *(site.models for site in self._sites.values())):
-            await models.close()
-        for site in self._sites.values():
+        for site in (*self._retired, *self._sites.values()):
+            await site.models.close()
             site.workspace.close()
 
-    def _load(self, path: str, signature: tuple[object, ...], old: Site | None) -> Site:
-        workspace = old.workspace if old else Workspace.open(path)
-        trusted = workspace.root in self._trust_once or trust_state(workspace.root, self._home_config).trusted
-        config = load_config(
-            project=workspace.root, home_config=self._home_config, env=self._env, flags=self._flags, trusted=trusted
-        )
-        keys = [settings.api_key for settings in config.providers.values() if settings.api_key]
-        self._redactor.learn(*(key.reveal() for key in keys))
-        agents = load_agents(project=workspace.root, config=config)
+    def _load(self, path: str, signature: tuple[object, ...]) -> Site:
+        workspace = Workspace.open(path)
+        try:
+            trusted = workspace.root in self._trust_once or trust_state(workspace.root, self._home_config).trusted
+            config = load_config(
+                project=workspace.root,
+                home_config=self._home_config,
+                env=self._env,
+                flags=self._flags,
+                trusted=trusted,
+            )
+            keys = [settings.api_key for settings in config.providers.values() if settings.api_key]
+            self._redactor.learn(*(key.reveal() for key in keys))
+            agents = load_agents(project=workspace.root, config=config)
+        except BaseException:
+            workspace.close()
+            raise
         models = Models(config, proxies=_proxies(self._env), stand_in=self._stand_in)
         return Site(workspace=workspace, config=config, agents=agents, models=models, signature=signature)
 
     def _signature(self, root: str) -> tuple[object, ...]:
         """What the files behind a site look like; taken at every turn, so it only asks for their stamps."""
         own = (f"{root}/{name}" for name in _FILES)
-        return tuple(_stamp(path) for path in (f"{self._home_config}/config.json", *own, *_prompts(root)))
+        stamps = (_stamp(path) for path in (f"{self._home_config}/config.json", *own, *_prompts(root)))
+        return (_place(root), *stamps)
 
 
 def _prompts(root: str) -> list[str]:
@@ -130,6 +139,15 @@ def _prompts(root: str) -> list[str]:
         return sorted(f"{root}/.agi/agents/{name}/agent.txt" for name in os.listdir(f"{root}/.agi/agents"))
     except OSError:
         return []
+
+
+def _place(root: str) -> tuple[int, int] | None:
+    """Which folder it is: another one may be put in its place under the same name."""
+    try:
+        found = os.stat(root)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _stamp(path: str) -> tuple[int, int] | None:

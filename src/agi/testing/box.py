@@ -257,7 +257,7 @@ async def daemon_in_a_box(
             token = TOKEN if auth == "token" else ""
             daemon = Daemon(url, harness, app, script, Folder(project), token)
             async with _served(daemon, around(app), sock, auth):
-                harness.recover()
+                await harness.recover()
                 yield daemon
     finally:
         await harness.close()

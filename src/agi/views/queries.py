@@ -23,7 +23,7 @@ from agi.protocol.parts import (
     ToolResultContent,
     ToolResultPart,
 )
-from agi.protocol.sessions import TurnStatus
+from agi.protocol.sessions import TurnOptions, TurnStatus
 from agi.protocol.times import to_rfc3339
 from agi.views.state import SessionState
 from agi.views.tables import QUEUED
@@ -34,12 +34,14 @@ _JOINED = (
     " FROM messages m LEFT JOIN message_parts p ON p.message_id=m.id"
 )
 _BETWEEN = _JOINED + ' WHERE m.session_id=? AND m.position>? AND m.position<? ORDER BY m.position, p."index"'
+_HISTORY = _JOINED + ' WHERE m.session_id=? AND m.position<? AND NOT m.dropped ORDER BY m.position, p."index"'
 _RECENT = (
     "SELECT state FROM sessions WHERE listed=1 AND (updated_at, id)<(?, ?) ORDER BY updated_at DESC, id DESC LIMIT ?"
 )
 _ALL_RECENT = "SELECT state FROM sessions WHERE (updated_at, id)<(?, ?) ORDER BY updated_at DESC, id DESC LIMIT ?"
 _OF_TURN = _JOINED + ' WHERE m.session_id=? AND m.turn_id=? ORDER BY m.position, p."index"'
 _decode_state = msgspec.json.Decoder(SessionState).decode
+_decode_asked = msgspec.json.Decoder(TurnOptions).decode
 _decode_info = msgspec.json.Decoder(Message).decode
 _decode_part = msgspec.json.Decoder(Part).decode
 _decode_call = msgspec.json.Decoder(ToolCallContent).decode
@@ -60,6 +62,8 @@ class Turn(Struct, frozen=True, kw_only=True):
     status: TurnStatus
     retry_of: str | None
     outcome: bytes | None
+    asked: TurnOptions
+    """What its message asked for."""
 
 
 class Attachment(Struct, frozen=True, kw_only=True):
@@ -118,14 +122,14 @@ def list_messages(
 
 
 def history(db: sqlite3.Connection, session_id: str) -> list[Message]:
-    """Every message that has its place in the conversation; queued ones have not."""
-    return _messages(session_id, db.execute(_BETWEEN, (session_id, 0, QUEUED)))
+    """Every message that is part of the conversation: neither queued nor dropped from the queue."""
+    return _messages(session_id, db.execute(_HISTORY, (session_id, QUEUED)))
 
 
 def turn(db: sqlite3.Connection, session_id: str, turn_id: str) -> Turn:
     """One turn; raises NotFound."""
     row = db.execute(
-        "SELECT id, session_id, message_id, status, retry_of, outcome FROM turns WHERE id=? AND session_id=?",
+        "SELECT id, session_id, message_id, status, retry_of, outcome, asked FROM turns WHERE id=? AND session_id=?",
         (turn_id, session_id),
     ).fetchone()
     if row is None:
@@ -135,7 +139,15 @@ def turn(db: sqlite3.Connection, session_id: str, turn_id: str) -> Turn:
             hint="The session's last_turn_id, or the events of the session, name its turns.",
         )
     outcome = row[5].encode() if row[5] is not None else None
-    return Turn(id=row[0], session_id=row[1], message_id=row[2], status=row[3], retry_of=row[4], outcome=outcome)
+    return Turn(
+        id=row[0],
+        session_id=row[1],
+        message_id=row[2],
+        status=row[3],
+        retry_of=row[4],
+        outcome=outcome,
+        asked=_decode_asked(row[6]),
+    )
 
 
 def turn_messages(db: sqlite3.Connection, session_id: str, turn_id: str) -> list[Message]:

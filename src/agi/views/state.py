@@ -38,7 +38,7 @@ class TurnState(Struct, kw_only=True):
     options: Json | None = None
     on_ask: Literal["wait", "deny"] = "wait"
     resumes: int = 0
-    """How often a crash cut it off."""
+    """How often a crash cut it off since it last came a step further."""
     steps: int = 0
     usage: Usage = Usage()
     pending: list[PendingApproval] = field(default_factory=list)
@@ -55,8 +55,11 @@ class TurnState(Struct, kw_only=True):
     verifying: str = ""
     """The verification that was started and has no outcome."""
     attempts: int = 0
+    verified: int = 0
+    """How many commands of the present attempt have passed, while there are more to come."""
     verification: ev.VerificationStatus = "not_run"
     cancel_requested: bool = False
+    cancel_reason: str = ""
 
 
 class SessionState(Struct, kw_only=True):
@@ -166,7 +169,9 @@ def _message_added(state: SessionState, event: Event, data: ev.MessageAdded) -> 
 
 
 def _turn_requested(state: SessionState, event: Event, data: ev.TurnRequested) -> None:
-    _enqueue(state, QueuedTurn(turn_id=event.turn_id or "", message_id=data.message_id, retry_of=data.retry_of))
+    turn_id = event.turn_id or ""
+    queued = QueuedTurn(turn_id=turn_id, message_id=data.message_id, asked=data.asked, retry_of=data.retry_of)
+    _enqueue(state, queued)
 
 
 def _enqueue(state: SessionState, queued: QueuedTurn) -> None:
@@ -197,7 +202,7 @@ def _turn_started(state: SessionState, event: Event, data: ev.TurnStarted) -> No
 def _turn_resumed(state: SessionState, event: Event, data: ev.TurnResumed) -> None:
     if state.turn:
         state.turn.open_message = state.turn.verifying = ""
-        state.turn.resumes += 1
+        state.turn.resumes += not state.turn.pending  # a question may wait through any number of restarts
 
 
 def _delta(state: SessionState, event: Event, data: ev.ModelOutputDelta) -> None:
@@ -211,6 +216,7 @@ def _model_output_completed(state: SessionState, event: Event, data: ev.ModelOut
         if data.message.status == "complete":
             state.turn.steps += 1
             state.turn.last_message = data.message.id
+            state.turn.resumes = 0
 
 
 def _usage_recorded(state: SessionState, event: Event, data: ev.UsageRecorded) -> None:
@@ -231,6 +237,7 @@ def _tool_call_completed(state: SessionState, event: Event, data: ev.ToolCallCom
         turn.answers.pop(data.tool_call_id, None)
         if data.tool_result.changed or data.interrupted:
             turn.changed = True
+            turn.verified = 0
             turn.verification = "stale" if turn.verification == "passed" else turn.verification
 
 
@@ -261,6 +268,10 @@ def _approval_denied(state: SessionState, event: Event, data: ev.ApprovalDenied)
     _answered(state, data.tool_call_id, Answer(granted=False, cause=data.cause, reason=data.reason))
 
 
+def _grants_dropped(state: SessionState, event: Event, data: ev.GrantsDropped) -> None:
+    state.grants.clear()
+
+
 def _answered(state: SessionState, call_id: str, answer: Answer) -> None:
     if state.turn:
         state.turn.pending = [pending for pending in state.turn.pending if pending.tool_call_id != call_id]
@@ -278,14 +289,18 @@ def _verification_started(state: SessionState, event: Event, data: ev.Verificati
 def _verification_completed(state: SessionState, event: Event, data: ev.VerificationCompleted) -> None:
     if state.turn:
         state.turn.verifying = ""
-        state.turn.verification = data.status
-        state.turn.changed = data.status == "not_run" and state.turn.changed
+        state.turn.verification = data.status if data.index == data.of or data.status != "passed" else "not_run"
+        if data.status != "not_run":
+            state.turn.verified = data.index if data.status == "passed" and data.index < data.of else 0
+        if data.status == "failed" or (data.status == "passed" and data.index == data.of):
+            state.turn.changed = False
         state.turn.attempts = data.attempt
 
 
 def _cancel_requested(state: SessionState, event: Event, data: ev.CancelRequested) -> None:
     if state.turn and state.turn.id == event.turn_id:
         state.turn.cancel_requested = True
+        state.turn.cancel_reason = data.reason
 
 
 def _turn_over(state: SessionState, event: Event, data: ev.TurnCompleted | ev.TurnFailed | ev.TurnCanceled) -> None:
@@ -319,6 +334,7 @@ _HANDLERS: dict[type[ev.EventData], Callable[[SessionState, Event, Any], None]] 
     ev.ApprovalRequested: _approval_requested,
     ev.ApprovalGranted: _approval_granted,
     ev.ApprovalDenied: _approval_denied,
+    ev.GrantsDropped: _grants_dropped,
     ev.VerificationStarted: _verification_started,
     ev.VerificationCompleted: _verification_completed,
     ev.CancelRequested: _cancel_requested,

@@ -20,6 +20,7 @@ from agi.protocol import events as ev
 from agi.protocol.events import Event
 from agi.protocol.messages import Message
 from agi.protocol.parts import ErrorPart, Part, ToolCallPart, ToolResultContent, ToolResultPart
+from agi.protocol.sessions import TurnOptions
 from agi.protocol.times import to_millis
 from agi.views.state import SessionState, fold
 
@@ -41,7 +42,7 @@ def _tables(db: sqlite3.Connection) -> None:
     db.execute(
         "CREATE TABLE messages (id TEXT PRIMARY KEY, session_id TEXT NOT NULL REFERENCES sessions (id)"
         " ON DELETE CASCADE, role TEXT NOT NULL, status TEXT NOT NULL, created_at INTEGER NOT NULL, turn_id TEXT,"
-        " position INTEGER NOT NULL, info TEXT NOT NULL)"
+        " position INTEGER NOT NULL, info TEXT NOT NULL, dropped INTEGER NOT NULL DEFAULT 0)"
     )
     db.execute("CREATE INDEX messages_session_id ON messages (session_id, position)")
     db.execute(
@@ -55,7 +56,8 @@ def _tables(db: sqlite3.Connection) -> None:
     )
     db.execute(
         "CREATE TABLE turns (id TEXT PRIMARY KEY, session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,"
-        " message_id TEXT NOT NULL, status TEXT NOT NULL, retry_of TEXT, outcome TEXT, ended_at INTEGER)"
+        " message_id TEXT NOT NULL, status TEXT NOT NULL, retry_of TEXT, asked TEXT NOT NULL,"
+        " outcome TEXT, ended_at INTEGER)"
     )
     db.execute("CREATE INDEX turns_session_id ON turns (session_id)")
     db.execute(
@@ -150,11 +152,14 @@ def _message_added(db: sqlite3.Connection, event: Event, data: ev.MessageAdded) 
     waits = data.run and data.message.origin != "verification"
     _put_message(db, data.message, event, event.seq + QUEUED if waits else event.seq)
     if waits and event.turn_id:
-        _put_turn(db, event, data.message.id, "queued", "")
+        _put_turn(db, event, data.message.id, "queued", "", data.asked)
 
 
 def _turn_requested(db: sqlite3.Connection, event: Event, data: ev.TurnRequested) -> None:
-    _put_turn(db, event, data.message_id, "queued", data.retry_of)
+    db.execute(
+        "UPDATE messages SET dropped=0, position=? WHERE id=? AND dropped", (event.seq + QUEUED, data.message_id)
+    )
+    _put_turn(db, event, data.message_id, "queued", data.retry_of, data.asked)
 
 
 def _turn_started(db: sqlite3.Connection, event: Event, data: ev.TurnStarted) -> None:
@@ -162,11 +167,18 @@ def _turn_started(db: sqlite3.Connection, event: Event, data: ev.TurnStarted) ->
     _put_turn(db, event, data.message_id, "running", data.retry_of)
 
 
-def _put_turn(db: sqlite3.Connection, event: Event, message_id: str, status: str, retry_of: str) -> None:
+def _put_turn(
+    db: sqlite3.Connection,
+    event: Event,
+    message_id: str,
+    status: str,
+    retry_of: str,
+    asked: TurnOptions = TurnOptions(),  # noqa: B008 - frozen
+) -> None:
     db.execute(
-        "INSERT INTO turns (id, session_id, message_id, status, retry_of) VALUES (?,?,?,?,?)"
+        "INSERT INTO turns (id, session_id, message_id, status, retry_of, asked) VALUES (?,?,?,?,?,CAST(? AS TEXT))"
         " ON CONFLICT (id) DO UPDATE SET status=excluded.status",
-        (event.turn_id, event.session_id, message_id, status, retry_of or None),
+        (event.turn_id, event.session_id, message_id, status, retry_of or None, _encode(asked)),
     )
 
 
@@ -174,7 +186,7 @@ def _delta(db: sqlite3.Connection, event: Event, data: ev.ModelOutputDelta) -> N
     if data.offset == 0:
         begun = Message(id=data.message_id, role="assistant", parts=(), created_at=event.ts, status="pending")
         db.execute(
-            "INSERT OR IGNORE INTO messages VALUES (?,?,'assistant','pending',?,?,?,CAST(? AS TEXT))",
+            "INSERT OR IGNORE INTO messages VALUES (?,?,'assistant','pending',?,?,?,CAST(? AS TEXT),0)",
             (begun.id, event.session_id, to_millis(event.ts), event.turn_id, event.seq, _encode(begun)),
         )
 
@@ -218,6 +230,15 @@ def _turn_over(status: str) -> Callable[[sqlite3.Connection, Event, ev.EventData
     return write
 
 
+def _turn_canceled(db: sqlite3.Connection, event: Event, data: ev.TurnCanceled) -> None:
+    """A message dropped from the queue stands where that was said; it is no part of the conversation."""
+    _turn_over("canceled")(db, event, data)
+    db.execute(
+        "UPDATE messages SET dropped=1, position=? WHERE position>=? AND id=(SELECT message_id FROM turns WHERE id=?)",
+        (event.seq, QUEUED, event.turn_id),
+    )
+
+
 def _attachment_added(db: sqlite3.Connection, event: Event, data: ev.AttachmentAdded) -> None:
     db.execute(
         "INSERT OR REPLACE INTO attachments VALUES (?,?,?,?,?,?,?)",
@@ -228,7 +249,7 @@ def _attachment_added(db: sqlite3.Connection, event: Event, data: ev.AttachmentA
 def _put_message(db: sqlite3.Connection, message: Message, event: Event, position: int) -> None:
     info = msgspec.structs.replace(message, parts=(), session_id="", turn_id=None)
     db.execute(
-        "INSERT INTO messages VALUES (?,?,?,?,?,?,?,CAST(? AS TEXT)) ON CONFLICT (id) DO UPDATE SET"
+        "INSERT INTO messages VALUES (?,?,?,?,?,?,?,CAST(? AS TEXT),0) ON CONFLICT (id) DO UPDATE SET"
         " status=excluded.status, info=excluded.info",
         (
             message.id,
@@ -270,6 +291,6 @@ _WRITERS: dict[str, Callable[[sqlite3.Connection, Event, Any], None]] = {
     "tool_call_completed": _tool_call_completed,
     "turn_completed": _turn_over("completed"),
     "turn_failed": _turn_over("failed"),
-    "turn_canceled": _turn_over("canceled"),
+    "turn_canceled": _turn_canceled,
     "attachment_added": _attachment_added,
 }
