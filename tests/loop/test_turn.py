@@ -186,7 +186,7 @@ async def test_a_budget_of_tokens_stops_before_the_next_request(place):
 
 async def test_a_provider_that_fails_fails_the_turn_and_what_it_said_is_kept_apart(place):
     """Half an answer is in the log as an error, the turn as failed, and the session can go on."""
-    place.model.plays(Say("Half an ans")).fails(ModelError("The provider hung up.", code="stream_cut", retryable=True))
+    place.model.plays(Say("Half an ans")).fails(ModelError("The provider hung up.", code="stream_cut"))
     turn = await place.ask("one")
     assert turn.status == "completed"
 

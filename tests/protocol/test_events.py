@@ -70,6 +70,7 @@ EXAMPLES: list[ev.EventData] = [
     ev.AttachmentAdded(ref="attachments/a.png", filename="a.png", mime_type="image/png", size=3, sha256="0" * 64),
     ev.Notice(code="sandbox_weaker", message="no bubblewrap"),
     ev.GrantsDropped(reason="made elsewhere"),
+    ev.ModelBackedOff(provider="p", model="m", code="rate_limited", reason="busy", attempt=1, resume_at=TS),
 ]
 
 

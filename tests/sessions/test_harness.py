@@ -166,7 +166,7 @@ async def test_canceling_when_nothing_runs_is_a_conflict(place):
 
 async def test_a_failed_turn_is_retried_with_the_same_message(place):
     """The new turn answers the same message; a completed turn cannot be retried."""
-    place.model.fails(ModelError("down", retryable=True)).then_says("up again")
+    place.model.fails(ModelError("down")).then_says("up again")
     failed = await place.ask("are you there?")
     assert failed.status == "failed"
 
@@ -306,7 +306,7 @@ async def test_secrets_never_reach_the_log(tmp_path, place):
 
 async def test_a_retry_asks_for_what_the_message_asked_for(place):
     """The agent, the options and what to do where a person would be asked are the message's own."""
-    place.model.fails(ModelError("down", retryable=True))
+    place.model.fails(ModelError("down"))
     failed = await place.ask("plan it", agent="plan", on_ask="deny", options={"temperature": 0.5})
     place.model.calls("write_file", path="x.txt", content="no").then_says("may not")
 
@@ -320,7 +320,7 @@ async def test_a_retry_asks_for_what_the_message_asked_for(place):
 
 async def test_of_two_retries_at_once_one_runs(place):
     """The second finds that the turn is not the last any more."""
-    place.model.fails(ModelError("down", retryable=True))
+    place.model.fails(ModelError("down"))
     failed = await place.ask("go")
     place.model.says("up").then_says("never asked for")
 

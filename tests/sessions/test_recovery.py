@@ -281,9 +281,10 @@ async def test_a_stop_between_two_verification_commands_runs_the_second_after_it
     place.model.calls("write_file", path="b.txt", content="b").then_says("wrote")
     posted = await place.say("write")
     await place.heard("verification_started", 2)
+    await place.harness.close()
     (place.project / "go").touch()
     place.model = ScriptedModel()
-    await place.reopen()
+    await place.open()
     await place.harness.recover()
 
     turn = await asyncio.wait_for(place.ended(posted), 10)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import time
 
 from agi.errors import AgiError, StorageError
-from agi.loop.asking import ask_model
 from agi.loop.base import Outcome, Plan, Ports
 from agi.loop.calling import answer_calls
 from agi.loop.history import attached, calls_of, normalise, unanswered
+from agi.loop.patience import ask_patiently
 from agi.loop.verifying import verify_changes
 from agi.models.base import ModelRequest
 from agi.policy.budget import exceeded
@@ -44,7 +44,7 @@ async def run_turn(plan: Plan, ports: Ports) -> Outcome:
             limit = _limit(plan, ports, time.monotonic() - began - ports.people.waited)
             if limit:
                 return Outcome(stop_reason=limit)
-            history.append(await ask_model(plan, ports.journal, _request(plan, ports, history)))
+            history.append(await ask_patiently(plan, ports.journal, _request(plan, ports, history)))
             if calls_of(history[-1]):
                 continue
             if not _is_final(history[-1]):  # nothing said and nothing asked for: there is nothing to go on with

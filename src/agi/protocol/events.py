@@ -114,6 +114,18 @@ class ModelOutputCompleted(EventData, frozen=True, kw_only=True):
     message: Message
 
 
+class ModelBackedOff(EventData, frozen=True, kw_only=True):
+    """The provider is busy or hung up; it is asked again at `resume_at`."""
+
+    TYPE: ClassVar[str] = "model_backed_off"
+    provider: str
+    model: str
+    code: str
+    reason: str
+    attempt: int
+    resume_at: str
+
+
 class UsageRecorded(EventData, frozen=True, kw_only=True):
     """What a model call cost."""
 

@@ -45,7 +45,6 @@ from agi.views.queries import Attachment, Before, Turn
 from agi.views.state import SessionState
 from agi.views.tables import Tables
 
-
 PRICE_UNKNOWN = "A budget in USD is set, but prices are not known in this version; tokens, steps and seconds do bind."
 
 

@@ -51,6 +51,8 @@ class TurnState(Struct, kw_only=True):
     """Where in the log that first piece is."""
     last_message: str | None = None
     """The last whole answer of the model."""
+    backing_off: str = ""
+    """When the provider is asked again, while that is waited for."""
     changed: bool = False
     verifying: str = ""
     """The verification that was started and has no outcome."""
@@ -95,6 +97,8 @@ class SessionState(Struct, kw_only=True):
             return "queued" if self.queue else "idle"
         if self.turn.pending:
             return "waiting_approval"
+        if self.turn.backing_off:
+            return "backing_off"
         return "verifying" if self.turn.verifying else "running"
 
     def public(self, epoch: int) -> Session:
@@ -201,22 +205,28 @@ def _turn_started(state: SessionState, event: Event, data: ev.TurnStarted) -> No
 
 def _turn_resumed(state: SessionState, event: Event, data: ev.TurnResumed) -> None:
     if state.turn:
-        state.turn.open_message = state.turn.verifying = ""
+        state.turn.open_message = state.turn.verifying = state.turn.backing_off = ""
         state.turn.resumes += not state.turn.pending  # a question may wait through any number of restarts
 
 
 def _delta(state: SessionState, event: Event, data: ev.ModelOutputDelta) -> None:
     if state.turn and state.turn.open_message != data.message_id:
         state.turn.open_message, state.turn.open_seq = data.message_id, event.seq
+        state.turn.backing_off = ""
 
 
 def _model_output_completed(state: SessionState, event: Event, data: ev.ModelOutputCompleted) -> None:
     if state.turn:
-        state.turn.open_message = ""
+        state.turn.open_message = state.turn.backing_off = ""
         if data.message.status == "complete":
             state.turn.steps += 1
             state.turn.last_message = data.message.id
             state.turn.resumes = 0
+
+
+def _backed_off(state: SessionState, event: Event, data: ev.ModelBackedOff) -> None:
+    if state.turn:
+        state.turn.backing_off = data.resume_at
 
 
 def _usage_recorded(state: SessionState, event: Event, data: ev.UsageRecorded) -> None:
@@ -328,6 +338,7 @@ _HANDLERS: dict[type[ev.EventData], Callable[[SessionState, Event, Any], None]] 
     ev.TurnResumed: _turn_resumed,
     ev.ModelOutputDelta: _delta,
     ev.ModelOutputCompleted: _model_output_completed,
+    ev.ModelBackedOff: _backed_off,
     ev.UsageRecorded: _usage_recorded,
     ev.ToolCallStarted: _tool_call_started,
     ev.ToolCallCompleted: _tool_call_completed,
