@@ -12,7 +12,7 @@ import agi
 ROOT = Path(agi.__file__).parent
 
 LEVELS = [
-    {"errors", "redaction"},
+    {"errors", "explain", "redaction"},
     {"protocol", "net"},
     {"config", "trust"},
     {"eventlog", "workspace", "models", "policy"},

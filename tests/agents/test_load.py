@@ -91,6 +91,16 @@ def test_what_an_entry_leaves_out_stays(project):
     assert (new.tools, new.prompt, new.max_steps) == (READ_TOOLS, MANNERS, 50)
 
 
+def test_the_tools_a_file_names_can_be_checked_by_those_who_know_the_tools(project):
+    """Names are kept whether or not there is such a tool; agents that name none are left out."""
+    write(project / ".agi/agents.json", {"build": {"tools": ["read_fiel"]}, "plan": {}, "new": {"tools": []}})
+    agents = load_agents(project=project, config=Config())
+
+    assert agents.named_tools == {"build": ("read_fiel",), "new": ()}
+    assert agents.find("build").tools == ("read_fiel",)
+    assert load_agents(project=project / "nowhere", config=Config()).named_tools == {}
+
+
 @pytest.mark.parametrize("name", ["build", "general", "plan", "added"])
 def test_agent_txt_is_the_prompt_of_any_agent(project, name):
     """A project's override beats the built-in prompt."""
@@ -143,12 +153,14 @@ def test_hidden_characters_are_left_out_of_a_prompt(project):
         ("{", "not valid JSON"),
         ("[]", "must hold a JSON object"),
         ('{"a": ' * 10_000, "nested too deeply"),
-        ('{"build": 3}', "`build`: expected `object`"),
-        ('{"build": {"tools": "shell"}}', "`build.tools`"),
+        ('{"build": 3}', "`build`: expected an object; found a whole number"),
+        ('{"build": {"tools": "shell"}}', "`build.tools`: expected an array of strings or null; found a string"),
         ('{"build": {"tools": [1]}}', "`build.tools[0]`"),
         ('{"build": {"prompt": ""}}', "`build.prompt`"),
         ('{"build": {"maxSteps": 0}}', "`build.maxSteps`"),
-        ('{"build": {"tool": []}}', "unknown field `tool`"),
+        ('{"build": {"tool": []}}', "`build`: `tool` is not known here; the nearest is `tools`"),
+        ('{"build": {"maxSteps": "many"}}', "`build.maxSteps`: expected a whole number from 1 up to 1000000 or null"),
+        ('{\n"build" {}}', "expected ':' at line 2, column 9"),
         ('{"../evil": {}}', "'../evil' cannot be an agent's name"),
         ('{"..": {}}', "cannot be an agent's name"),
         ('{"": {}}', "cannot be an agent's name"),

@@ -37,7 +37,8 @@ def test_without_files_there_are_the_defaults(places):
     assert config.sandbox == SandboxSettings(mode="auto", network=False)
     assert (config.default_agent, config.default_provider, config.default_model) == (None, None, None)
     assert (config.budget_per_turn, config.budget_per_session) == (Budget(), Budget())
-    assert (config.approval_timeout_s, config.auth, config.trusted, config.warnings) == (None, "auto", False, ())
+    assert (config.approval_timeout_s, config.auth, config.trusted) == (None, "auto", False)
+    assert (config.warnings, config.ignored) == ((), ())
     assert dict(config.providers) == dict.fromkeys(("openai", "anthropic", "google"), ProviderSettings())
 
 
@@ -174,20 +175,32 @@ def test_verification_commands_come_from_agents_md_where_trusted(places):
 
 @pytest.mark.parametrize("file", ["project_says", "user_says"])
 def test_an_unknown_key_is_a_warning(places, file):
-    """A typing mistake or a newer version's key is named, and does not stop anything."""
+    """A typing mistake or a newer version's key is named with the nearest there is, and does not stop anything."""
     getattr(places, file)(
         {
             "defaultAgnet": "x",
             "verify": {"command": "x"},
-            "providers": {"openai": {"url": "x"}},
+            "budget": {"perTurn": {"Tokens": 1}},
+            "providers": {"local": {"baseurl": "x", "api_key": "sk-1", "zzz": 1}},
             "agents": {"a": {"b": 1}},
         }
     )
     warnings = places.load(trusted=True).warnings
 
-    keys = ("defaultAgnet", "verify.command", "providers.openai.url", "agents.a.b")
+    meant = {
+        "defaultAgnet": "defaultAgent",
+        "verify.command": "verify.commands",
+        "budget.perTurn.Tokens": "budget.perTurn.tokens",
+        "providers.local.baseurl": "providers.local.baseUrl",
+        "providers.local.api_key": "providers.local.apiKey",
+        "providers.local.zzz": "",
+        "agents.a.b": "",
+    }
     path = places.project_file if file == "project_says" else places.user_file
-    assert warnings == tuple(f"{path}: `{key}` is not a known setting and is ignored." for key in keys)
+    assert warnings == tuple(
+        f"{path}: `{key}` is not a known setting and is ignored." + (f" Did you mean `{near}`?" if near else "")
+        for key, near in meant.items()
+    )
 
 
 def test_many_unknown_keys_are_counted_not_listed(places):

@@ -7,7 +7,8 @@ import os
 import pytest
 
 from agi.config import Config, ProviderSettings, SandboxSettings, Secret
-from agi.errors import ConfigError
+from agi.errors import ConfigError, Invalid
+from agi.models.resolve import Models
 from agi.protocol.policies import ApprovalPolicy, Budget, VerifyPolicy
 from agi.protocol.tools import ToolKind
 
@@ -54,13 +55,14 @@ LOOSER = [
 
 @pytest.mark.parametrize(("project", "key"), LOOSER)
 def test_what_loosens_is_ignored_and_named(places, project, key):
-    """The config is what it is without the project, plus one warning with file, key and the way to trust."""
+    """The config is what it is without the project, plus the key, and a warning with file and the way to trust."""
     places.user_says(USER)
     without = places.load()
     places.project_says(project)
     config = places.load()
 
     assert _settings(config) == _settings(without)
+    assert config.ignored == (key,)
     assert len(config.warnings) == 1
     assert config.warnings[0].startswith(f"{places.project_file}: `{key}` is ignored")
     assert "agi trust" in config.warnings[0]
@@ -75,6 +77,7 @@ def test_the_same_counts_once_trusted(places, project, key):
     config = places.load(trusted=True)
 
     assert _settings(config) != _settings(without)
+    assert config.ignored == ()
     assert not any("not trusted" in warning for warning in config.warnings), key
 
 
@@ -110,6 +113,34 @@ def test_what_narrows_counts_without_trust(places):
     assert config.budget_per_session == Budget(usd=2, steps=9)
     assert config.sandbox == SandboxSettings(mode="require", network=False)
     assert (config.max_steps("build"), config.max_steps("general")) == (5, 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "code"),
+    [
+        ("local", {"baseUrl": "http://localhost:11434/v1"}, "unknown_provider"),
+        ("openai", {"apiKey": "sk-project"}, "missing_key"),
+        ("anthropic", {"baseUrl": "http://localhost:1/v1"}, "provider_unavailable"),
+    ],
+)
+def test_a_provider_that_only_an_untrusted_file_sets_up_is_said_to_be(places, name, setting, code):
+    """Who chose it there wonders why it is unknown; once trusted, it answers."""
+    places.project_says({"defaultProvider": name, "defaultModel": "gpt-4o", "providers": {name: setting}})
+    with pytest.raises(Invalid) as raised:
+        Models(places.load()).describe()
+
+    assert raised.value.code == code
+    assert "set in .agi/config.json, which is ignored until you run `agi trust`" in raised.value.hint
+    assert Models(places.load(trusted=True)).describe().provider == name
+
+
+def test_a_provider_nobody_set_up_is_not_said_to_be_ignored(places):
+    """Another of the same beginning does not count."""
+    places.project_says({"providers": {"local.two": {"baseUrl": "http://localhost:11434/v1"}}})
+    with pytest.raises(Invalid) as raised:
+        Models(places.load()).describe("local")
+
+    assert "ignored" not in raised.value.hint
 
 
 def test_the_seeds_example_needs_no_trust(places):
@@ -202,8 +233,8 @@ def test_an_agents_md_that_leads_out_is_not_read_and_said(places, tmp_path):
 
 
 def _settings(config: Config) -> tuple[object, ...]:
-    """Everything but trust and warnings; a provider without settings is as good as none."""
-    skipped = ("warnings", "trusted", "providers")
+    """Everything but trust and what follows from it; a provider without settings is as good as none."""
+    skipped = ("warnings", "ignored", "trusted", "providers")
     rest = tuple(getattr(config, name) for name in config.__struct_fields__ if name not in skipped)
     named = {name: value for name, value in config.providers.items() if value != ProviderSettings()}
     agents = {name: value for name, value in config.agents.items() if value.max_steps is not None}

@@ -77,9 +77,58 @@ def test_a_wrong_value_is_named_by_its_key(places, content, key, trusted):
     assert f"{places.project_file}: `{key}`: " in raised.value.message
 
 
-def test_an_error_never_quotes_a_key(places):
-    """Not even a key that is refused."""
-    places.user_says('{"providers": {"openai": {"apiKey": "sk-secret\\u0007"}}}')
+SAID = {
+    '{"auth": "none"}': "`auth`: expected `auto` or `token`; found another string.",
+    '{"approval": {"requireForKinds": ["wirte"]}}': (
+        "`approval.requireForKinds[0]`: expected `exec`, `network`, `read` or `write`; found another string."
+    ),
+    '{"verify": {"commands": "make"}}': "`verify.commands`: expected an array of strings; found a string.",
+    '{"verify": {"maxAttempts": 101}}': (
+        "`verify.maxAttempts`: expected a whole number from 0 up to 100; found a larger one."
+    ),
+    '{"providers": {"local": {"baseUrl": "localhost"}}}': (
+        "`providers.local.baseUrl`: expected a URL that begins with http:// or https:// and has no spaces and no `@`; "
+        "found another string."
+    ),
+    '{"providers": {"local": {"apiKey": 5}}}': "`providers.local.apiKey`: expected a string.",
+    '{"providers": {"local": {"apiKey": " "}}}': (
+        "`providers.local.apiKey`: expected a key of printable ASCII characters."
+    ),
+}
+
+
+@pytest.mark.parametrize(("content", "said"), SAID.items())
+def test_an_error_says_what_is_allowed(places, content, said):
+    """In words, without a look into the documents."""
+    places.user_says(content)
+    with pytest.raises(ConfigError) as raised:
+        places.load()
+
+    assert raised.value.message == f"{places.user_file}: {said}"
+
+
+def test_malformed_json_is_told_by_line_and_column(places):
+    """As an editor shows them."""
+    places.user_says('{\n  "auth": "auto"\n  "verify": {}\n}\n')
+    with pytest.raises(ConfigError) as raised:
+        places.load()
+
+    assert raised.value.message == f"{places.user_file} is not valid JSON: expected ',' or '}}' at line 3, column 3."
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"providers": {"openai": {"apiKey": "sk-secret\\u0007"}}}',
+        '{"providers": {"openai": {"baseUrl": "sk-secret"}}}',
+        '{"auth": "sk-secret"}',
+        '{"sandbox": {"mode": "sk-secret"}}',
+        '{"approval": {"requireForKinds": ["sk-secret"]}}',
+    ],
+)
+def test_an_error_never_quotes_a_key(places, content):
+    """Neither one that is refused, nor one in a wrong place."""
+    places.user_says(content)
     with pytest.raises(ConfigError) as raised:
         places.load()
 

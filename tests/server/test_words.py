@@ -64,6 +64,8 @@ SAMPLES: dict[str, ev.EventData] = {
         ev.SessionCanceled(),
         ev.AttachmentAdded(ref="attachments/a", filename="a", mime_type="text/plain", size=1, sha256="0"),
         ev.Notice(code="c", message="m"),
+        ev.GrantsDropped(reason="r"),
+        ev.ModelBackedOff(provider="p", model="m", code="c", reason="r", attempt=1, resume_at="t"),
     )
 }
 

@@ -6,7 +6,8 @@ May import: errors, config.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Literal
 
 from msgspec import Struct
@@ -39,10 +40,14 @@ class Agent(Struct, frozen=True, kw_only=True):
 
 
 class Agents:
-    """The agents there are, by name."""
+    """The agents there are, by name; `named_tools` holds, by agent, the tools that a project's file names for it.
 
-    def __init__(self, agents: Iterable[Agent]) -> None:
+    Whether there are such tools is for those to say who know the tools.
+    """
+
+    def __init__(self, agents: Iterable[Agent], named_tools: Mapping[str, tuple[str, ...]] | None = None) -> None:
         self._by_name = {agent.name: agent for agent in agents}
+        self.named_tools: Mapping[str, tuple[str, ...]] = MappingProxyType(dict(named_tools or {}))
 
     def all(self) -> tuple[Agent, ...]:
         """Give every agent, sorted by name."""

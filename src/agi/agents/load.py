@@ -54,7 +54,8 @@ def load_agents(*, project: Path, config: Config) -> Agents:
     agents = {agent.name: agent for agent in BUILTIN}
     for name in entries:
         agents.setdefault(name, _added(name))
-    return Agents(_loaded(project, config, agent, entries.get(agent.name)) for agent in agents.values())
+    named = {name: entry.tools for name, entry in entries.items() if entry.tools is not None}
+    return Agents((_loaded(project, config, agent, entries.get(agent.name)) for agent in agents.values()), named)
 
 
 def _entries(project: Path) -> dict[str, AgentEntry]:

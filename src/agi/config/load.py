@@ -49,11 +49,12 @@ def load_config(
     """Make one value of everything that was said; raises ConfigError naming the file and key that are wrong."""
     user, user_warnings = _user_settings(home_config)
     base = overlay(_environment(env), user)
-    theirs, project_warnings = _project_settings(project, base, trusted)
+    theirs, project_warnings, ignored = _project_settings(project, base, trusted)
     settings = overlay(base, theirs)
     commands, rules_warnings = _rules_commands(project, settings, trusted)
     config = _with_flags(_build(overlay(commands, settings)), flags)
-    return replace(config, trusted=trusted, warnings=user_warnings + project_warnings + rules_warnings)
+    warnings = user_warnings + project_warnings + rules_warnings
+    return replace(config, trusted=trusted, warnings=warnings, ignored=ignored)
 
 
 def _user_settings(home_config: Path) -> tuple[Settings, Warnings]:
@@ -67,18 +68,19 @@ def _user_settings(home_config: Path) -> tuple[Settings, Warnings]:
     return settings, warnings
 
 
-def _project_settings(project: Path, base: Settings, trusted: bool) -> tuple[Settings, Warnings]:
+def _project_settings(project: Path, base: Settings, trusted: bool) -> tuple[Settings, Warnings, tuple[str, ...]]:
+    """Give what a project's file says and may say, what is to be told about it, and the keys that do not count."""
     file = str(project / PROJECT_DIR / CONFIG_NAME)
     content = read_inside(project, f"{PROJECT_DIR}/{CONFIG_NAME}", limit=CONFIG_LIMIT)
     if content is None:
-        return Settings(), ()
+        return Settings(), (), ()
     settings, warnings = parse_settings(content, file)
     if settings.trusted_workspaces is not UNSET:
         warnings += (f"{file}: `trustedWorkspaces` is ignored: a workspace cannot trust itself.",)
-    if not trusted:
-        settings, dropped = narrow(settings, _build(base))
-        warnings += tuple(f"{file}: `{key}` {_UNTRUSTED}" for key in dropped)
-    return settings, warnings + tuple(f"{file}: `providers.{name}.apiKey` {_EXPOSED}" for name in _keys(settings))
+    settings, dropped = (settings, ()) if trusted else narrow(settings, _build(base))
+    warnings += tuple(f"{file}: `{key}` {_UNTRUSTED}" for key in dropped)
+    warnings += tuple(f"{file}: `providers.{name}.apiKey` {_EXPOSED}" for name in _keys(settings))
+    return settings, warnings, dropped
 
 
 def _keys(settings: Settings) -> list[str]:

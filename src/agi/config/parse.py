@@ -1,6 +1,6 @@
 """How a settings file is read: JSON in, structs out; a mistake becomes an error that names the file and the key.
 
-Values are never quoted in an error, since one of them may be a key. May import: errors, protocol.
+Values are never quoted in an error, since one of them may be a key. May import: errors, explain, protocol.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from agi.config.values import Secret
 from agi.errors import ConfigError
 
 S = TypeVar("S", bound=Struct)
+Unknown = tuple[str, str, tuple[str, ...]]
+"""A key that is not known: what stands before it, the key, and the keys that are known there."""
 BOM = b"\xef\xbb\xbf"
 _LONGEST_NAME = 100
 _MOST_SHOWN = 20
@@ -36,8 +38,7 @@ def parse_json(content: bytes, file: str) -> dict[str, object]:
     try:
         document = msgspec.json.decode(content.removeprefix(BOM))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        what = f"is not valid JSON: {error}" if content.strip() else "is empty"
-        raise ConfigError(f"{file} {what}.", hint=_HINT) from error
+        raise ConfigError(f"{file} {_malformed(content.removeprefix(BOM), error)}.", hint=_HINT) from error
     except RecursionError as error:
         raise ConfigError(f"{file} is nested too deeply.", hint=_HINT) from error
     if not isinstance(document, dict):
@@ -50,9 +51,9 @@ def convert(value: object, shape: type[S], at: str, file: str, hint: str = _HINT
     try:
         return msgspec.convert(value, shape, dec_hook=_custom)
     except msgspec.ValidationError as error:
-        what, _, where = str(error).partition(" - at `$")
-        key = (at + where.rstrip("`")).lstrip(".") or "the file"
-        raise ConfigError(f"{file}: `{key}`: {what[:1].lower()}{what[1:]}.", hint=hint) from error
+        from agi.explain import explain  # late: needed only for a mistake
+
+        raise ConfigError(f"{file}: {explain(error, shape, quote=False, at=at)}.", hint=hint) from error
 
 
 def secret(text: str) -> Secret:
@@ -67,8 +68,14 @@ def _custom(kind: type, value: object) -> object:
     if kind is not Secret:
         return value
     if not isinstance(value, str):
-        raise ValueError("Expected `str`")
+        raise ValueError("Expected a string")
     return secret(value)
+
+
+def _malformed(content: bytes, error: msgspec.DecodeError | UnicodeDecodeError) -> str:
+    from agi.explain import where  # late: needed only for a mistake
+
+    return f"is not valid JSON: {where(content, error)}" if content.strip() else "is empty"
 
 
 def _folded(budget: BudgetSection) -> BudgetSection:
@@ -88,17 +95,25 @@ def _named(value: object, shape: type[S], at: str, file: str) -> dict[str, S]:
     return {name: convert(entry, shape, f"{at}.{name}", file) for name, entry in value.items()}
 
 
-def _unknown_warnings(keys: list[str], file: str) -> tuple[str, ...]:
+def _unknown_warnings(keys: list[Unknown], file: str) -> tuple[str, ...]:
     """Name the first of them, made printable: a hostile file may have any number, of any letters."""
-    shown = [key[:_LONGEST_NAME] if key.isprintable() else ascii(key[:_LONGEST_NAME]) for key in keys[:_MOST_SHOWN]]
-    warnings = [f"{file}: `{key}` is not a known setting and is ignored." for key in shown]
+    if not keys:
+        return ()
+    from agi.explain import nearest, printable  # late: needed only for a mistake
+
+    warnings = []
+    for at, key, known in keys[:_MOST_SHOWN]:
+        near = nearest(key, known)
+        meant = f" Did you mean `{printable(at + near)}`?" if near else ""
+        warnings.append(f"{file}: `{printable(at + key)}` is not a known setting and is ignored.{meant}")
     if len(keys) > _MOST_SHOWN:
         warnings.append(f"{file}: {len(keys) - _MOST_SHOWN} more settings are not known and are ignored.")
     return tuple(warnings)
 
 
-def _unknown(document: dict[str, object], shape: type[Struct], at: str) -> list[str]:
-    found = [at + key for key in document if key not in shape.__struct_encode_fields__]
+def _unknown(document: dict[str, object], shape: type[Struct], at: str) -> list[Unknown]:
+    known = shape.__struct_encode_fields__
+    found = [(at, key, known) for key in document if key not in known]
     for key, inner in SECTIONS.get(shape, {}).items():
         section = document.get(key)
         if isinstance(section, dict):

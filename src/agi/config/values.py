@@ -112,6 +112,8 @@ class Config(Struct, frozen=True, kw_only=True):
     """Whether the user trusts this workspace; verification asks first where not."""
     warnings: tuple[str, ...] = ()
     """What was ignored or looks wrong, for people."""
+    ignored: tuple[str, ...] = ()
+    """The keys of the project's file that do not count for lack of trust, such as `providers.local.baseUrl`."""
 
     def provider(self, name: str) -> ProviderSettings:
         """Give a provider's settings, also of one nobody configured."""

@@ -74,8 +74,13 @@ def _input_problem(call: ToolCall) -> str:
     """Tell what is wrong with a call's arguments before anything is asked or run; empty if nothing is."""
     try:
         value = msgspec.json.decode(call.input)
-    except (msgspec.DecodeError, RecursionError) as error:
-        return f"The arguments of {call.name} are not valid JSON: {error}. Nothing was run."
+    except msgspec.DecodeError as error:
+        from agi.explain import where  # late: only a malformed call needs it
+
+        found = where(bytes(call.input), error)
+        return f"The arguments of {call.name} are not valid JSON: {found}. Nothing was run."
+    except RecursionError:
+        return f"The arguments of {call.name} are nested too deeply. Nothing was run."
     if not isinstance(value, dict):
         return f"The arguments of {call.name} must be one JSON object. Nothing was run; write the call again."
     return ""

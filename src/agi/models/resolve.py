@@ -125,15 +125,18 @@ class Models:
             )
         if self._is_set_up(name):
             return
+        ignored = any(f"providers.{name}.{key}" in self._config.ignored for key in ("baseUrl", "apiKey"))
+        note = "It is set in .agi/config.json, which is ignored until you run `agi trust`. " if ignored else ""
         if name == "openai":
             hint = "Set OPENAI_API_KEY, or providers.openai.apiKey in ~/.config/agi/config.json."
-            raise _invalid("missing_key", "There is no key for the provider openai.", hint)
+            raise _invalid("missing_key", "There is no key for the provider openai.", note + hint)
         known = ", ".join(self._known())
         if name in LATER:
             hint = f"Set providers.{name}.baseUrl to a server that speaks OpenAI's API, or choose another of: {known}."
-            raise _invalid("provider_unavailable", f"The provider {name} is not supported by this version.", hint)
+            said = f"The provider {name} is not supported by this version."
+            raise _invalid("provider_unavailable", said, note + hint)
         hint = f"Known: {known}. A server that speaks OpenAI's API is made known by providers.<name>.baseUrl."
-        raise _invalid("unknown_provider", f"There is no provider {name[:80]!r}.", hint)
+        raise _invalid("unknown_provider", f"There is no provider {name[:80]!r}.", note + hint)
 
     def _known(self) -> tuple[str, ...]:
         own = [name for name in self._config.providers if self._own_url(name)]

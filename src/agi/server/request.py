@@ -1,7 +1,7 @@
 """One request as handlers see it: path, query and body are values already, checked where they came in.
 
 Malformed is 400, well-formed but wrong is 422 and names the field, an id of a wrong form is 404. What a request means
-is the handlers' business. May import: errors, protocol, sessions.
+is the handlers' business. May import: errors, explain, protocol, sessions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ T = TypeVar("T")
 DEPTH = 100
 """How deep a body may be nested: what is stored must be readable from any depth of the program."""
 _BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
-_PLACE = re.compile(r" - at `\$\.?(.*)`$")
 _ID_FORMS = {"session_id": (SESSION, "session"), "turn_id": (TURN, "turn")}
 
 
@@ -140,9 +139,11 @@ def decode_body(decoder: msgspec.json.Decoder[T], body: bytes) -> T:
     except msgspec.ValidationError as error:
         if not body:
             raise BadRequest("The request needs a body.", hint="Send a JSON object.") from error
-        raise invalid(error, "The body") from error
+        raise invalid(error, decoder.type, "The body") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadRequest(f"The body is not JSON: {error}.", hint="Send one JSON object in UTF-8.") from error
+        raise BadRequest(
+            f"The body is not JSON: {_malformed(body, error)}.", hint="Send one JSON object in UTF-8."
+        ) from error
 
 
 def decode_query(kind: type[T] | None, query_string: bytes) -> T | None:
@@ -161,7 +162,7 @@ def decode_query(kind: type[T] | None, query_string: bytes) -> T | None:
     try:
         return msgspec.convert(given, kind, strict=False)
     except msgspec.ValidationError as error:
-        raise invalid(error, "The query") from error
+        raise invalid(error, kind or _NoQuery, "The query") from error
 
 
 class _NoQuery(Struct, forbid_unknown_fields=True):
@@ -177,14 +178,18 @@ def check_path(path: Mapping[str, str]) -> None:
             raise NotFound(f"There is no {form[1]} {value[:80]!r}.", code=f"{form[1]}_not_found", hint=hint)
 
 
-def invalid(error: msgspec.ValidationError, where: str) -> Invalid:
+def invalid(error: msgspec.ValidationError, kind: type, what: str) -> Invalid:
     """What msgspec found, in our words: the field first."""
-    text = str(error)
-    place = _PLACE.search(text)
-    if place is None or not place[1]:
-        return Invalid(f"{where} is not acceptable: {text}.", hint="GET /openapi.json says what is expected.")
-    said = text[: place.start()]
-    return Invalid(f"{where} is not acceptable: `{place[1]}`: {said}.", hint="GET /openapi.json says what is expected.")
+    from agi.explain import explain  # late: needed only for a mistake
+
+    said = explain(error, kind, quote=True)
+    return Invalid(f"{what} is not acceptable: {said}.", hint="GET /openapi.json says what is expected.")
+
+
+def _malformed(body: bytes, error: msgspec.DecodeError | UnicodeDecodeError | RecursionError) -> str:
+    from agi.explain import where  # late: needed only for a mistake
+
+    return "it is nested too deeply" if isinstance(error, RecursionError) else where(body, error)
 
 
 def _depth(body: bytes) -> int:

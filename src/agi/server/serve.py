@@ -187,7 +187,7 @@ class _Speaker:
                 f"agi: the database was missing or damaged and was rebuilt from its mirrors: {done.sessions} sessions,"
                 f" {done.events} events, {done.lost} lost.{aside}"
             )
-        if not site.trusted:
+        if not site.trusted and any("not trusted" in warning for warning in site.config.warnings):
             self.tell("agi: this workspace is not trusted; what its files could run is ignored. `agi trust` trusts it.")
         for warning in site.config.warnings:
             self.tell(f"agi: warning: {warning}")

@@ -1,6 +1,6 @@
 """The shape of a tool, and the registry that finds one by name, checks its input and always answers with a result.
 
-Whether a call may run at all is policy's and sessions' business. May import: errors, protocol, workspace.
+Whether a call may run at all is policy's and sessions' business. May import: errors, explain, protocol, workspace.
 """
 
 from __future__ import annotations
@@ -97,11 +97,21 @@ class Registry:
             return failed(call, f"There is no tool named {call.name!r}. Tools: {', '.join(sorted(self._tools))}.")
         try:
             return await tool.invoke(context, call)
-        except msgspec.ValidationError as error:
-            return failed(call, f"The input of {call.name} does not fit its schema: {error}")
         except (msgspec.DecodeError, RecursionError) as error:
-            return failed(call, f"The input of {call.name} is not valid JSON: {error}")
+            return failed(call, _input_problem(tool.definition, call, error))
         except AgiError as error:
             return failed(call, f"{error.message} {error.hint}".strip())
         except OSError as error:
             return failed(call, f"{call.name} failed: {error.strerror or error}")
+
+
+def _input_problem(definition: ToolDefinition, call: ToolCall, error: msgspec.DecodeError | RecursionError) -> str:
+    """What is wrong with a call's input, so that the model can write it again."""
+    from agi.explain import explain, where  # late: needed only for a mistake
+
+    if isinstance(error, RecursionError):
+        return f"The input of {call.name} is nested too deeply."
+    if isinstance(error, msgspec.ValidationError):
+        problem = explain(error, definition.input_schema, quote=True)
+        return f"The input of {call.name} does not fit its schema: {problem}."
+    return f"The input of {call.name} is not valid JSON: {where(bytes(call.input), error)}."
