@@ -1,10 +1,12 @@
 """Keeping secrets out of what is stored and shown: every known secret is replaced by stars before it is written.
 
-Knows only values it was told of. May import: nothing of ours.
+Knows only values it was told of. A secret may be a word that events are made of (a local provider takes any key, so
+people write `anything`): what holds an event together is not touched. May import: nothing of ours.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 import msgspec
@@ -12,27 +14,75 @@ import msgspec
 SHORTEST = 8
 """Shorter values are too likely to be ordinary words."""
 
+FREE = frozenset({"input", "args", "result", "options"})
+"""What stands under these keys was written by a model, a tool or a person: nothing in it is ours."""
+OURS = frozenset(
+    {
+        "activity",
+        "agent",
+        "artifacts",
+        "cause",
+        "channel",
+        "code",
+        "id",
+        "kind",
+        "model",
+        "name",
+        "on_ask",
+        "origin",
+        "path",
+        "provider",
+        "ref",
+        "remember",
+        "retry_of",
+        "risk",
+        "role",
+        "rule",
+        "sha256",
+        "status",
+        "stop_reason",
+        "ts",
+        "type",
+        "verification",
+    }
+)
+"""Under these keys, and those that end in `_id` or `_at`, programs look for a value of a certain form."""
+PLACES = frozenset({"project_path", "workspace_path"})
+"""Where a session works; with stars in it, it would be another folder."""
+_ID = "[a-z]{3,5}_[0-9a-f]{32}"
+_FORM = re.compile(
+    rf"(?:{_ID}|\d{{4}}-\d\d-\d\dT[\d:.]+Z|[0-9a-f]{{64}}|[a-z]+(?:[_-][a-z]+)*)\Z"
+    rf"|attachments/[0-9a-f]{{20}}-|artifacts/{_ID}/",
+    re.ASCII,
+)
+"""An id, a time, a hash or a plain word; or how a reference to a file begins, whose rest is a name."""
+_ESCAPED = re.compile(rb"\\/|\\u(?!00[01])")
+"""An escape that JSON does not ask for: in it a secret may be spelled another way. Models write such JSON."""
+
 
 class Redactor:
     """Replaces known secrets on their way to the log and to those who listen."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._secrets: tuple[str, ...] = ()
-        self._stars: tuple[tuple[bytes, bytes], ...] = ()
+        self._spelled: tuple[tuple[bytes, bytes], ...] = ()
+        """The secrets as bytes, and as they stand inside JSON strings; and as many stars as each has characters."""
         self.learn(*secrets)
 
     def learn(self, *secrets: str) -> None:
         """Know these too; longest first, so that one that contains another leaves nothing over."""
         known = {secret for secret in secrets if len(secret) >= SHORTEST} | set(self._secrets)
         self._secrets = tuple(sorted(known, key=len, reverse=True))
-        self._stars = tuple((_in_json(secret), b"*" * len(secret)) for secret in self._secrets)
+        self._spelled = tuple((form, b"*" * len(one)) for one in self._secrets for form in _spellings(one))
 
     def clean(self, raw: bytes) -> bytes:
         """The same JSON without any secret. A text keeps its length, so offsets into it still hold."""
-        for secret, stars in self._stars:
-            if secret in raw:
-                raw = raw.replace(secret, stars)
-        return raw
+        if not self._may_tell(raw):
+            return raw
+        try:
+            return msgspec.json.encode(self._clean_value(msgspec.json.decode(raw), "", free=False))
+        except (msgspec.DecodeError, ValueError, RecursionError):
+            return self._clean_bytes(raw)  # no JSON, or none that can be looked into
 
     def clean_text(self, text: str) -> str:
         """The same text without any secret, as long as before."""
@@ -41,7 +91,59 @@ class Redactor:
                 text = text.replace(secret, "*" * len(secret))
         return text
 
+    def unfinished(self, text: str) -> int:
+        """How many characters at the end of `text` may be the beginning of a secret; they should wait for the rest."""
+        longest = 0
+        for secret in self._secrets:
+            start = max(0, len(text) - len(secret) + 1)
+            while (start := text.find(secret[0], start)) >= 0:
+                if secret.startswith(text[start:]) and not self._is_inside(text, start):
+                    longest = max(longest, len(text) - start)
+                    break
+                start += 1
+        return longest
 
-def _in_json(secret: str) -> bytes:
-    """A secret as it stands inside a JSON string: quotes and backslashes are escaped there."""
-    return msgspec.json.encode(secret)[1:-1]
+    def _is_inside(self, text: str, at: int) -> bool:
+        """Whether a cut here would go through a whole secret, such as one that ends with its own first letter."""
+        for secret in self._secrets:
+            start = 0
+            while 0 <= (start := text.find(secret, start)) < at:
+                start += len(secret)
+                if start > at:
+                    return True
+        return False
+
+    def _may_tell(self, raw: bytes) -> bool:
+        if any(form in raw for form, _ in self._spelled):
+            return True
+        has_escapes = b"\\u" in raw or b"\\/" in raw
+        return bool(self._secrets) and has_escapes and _ESCAPED.search(raw) is not None
+
+    def _clean_value(self, value: object, key: str, *, free: bool) -> object:
+        if isinstance(value, str):
+            return self.clean_text(value) if free else self._clean_string(value, key)
+        if isinstance(value, list):
+            return [self._clean_value(item, key, free=free) for item in value]
+        if isinstance(value, dict):
+            return {
+                self.clean_text(name) if free else name: self._clean_value(item, name, free=free or name in FREE)
+                for name, item in value.items()
+            }
+        return value
+
+    def _clean_string(self, value: str, key: str) -> str:
+        if key in PLACES:
+            return value
+        kept = _FORM.match(value) if key in OURS or key.endswith(("_id", "_at")) else None
+        return self.clean_text(value) if kept is None else kept.group() + self.clean_text(value[kept.end() :])
+
+    def _clean_bytes(self, raw: bytes) -> bytes:
+        for form, stars in self._spelled:
+            raw = raw.replace(form, stars)
+        return raw
+
+
+def _spellings(secret: str) -> list[bytes]:
+    """As it is, and as it stands inside JSON, where quotes and backslashes are escaped."""
+    plain, in_json = secret.encode(), msgspec.json.encode(secret)[1:-1]
+    return [in_json] if plain == in_json else [in_json, plain]

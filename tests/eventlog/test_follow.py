@@ -8,10 +8,11 @@ import random
 
 import pytest
 
-from agi.errors import BadRequest
+from agi.errors import BadRequest, Damaged
 from agi.eventlog import follow as follows
 from agi.eventlog import hub as hubs
 from agi.eventlog.base import Cursor, LiveDelta, parse_cursor
+from agi.eventlog.schema import connect
 from agi.protocol import events as ev
 from agi.protocol.ids import MESSAGE, TURN, new_id
 from agi.protocol.messages import Message
@@ -115,6 +116,31 @@ async def test_a_long_past_is_told_page_by_page(log, story, follow, monkeypatch)
                 break
 
     assert seqs == list(range(1, 26))
+
+
+@pytest.mark.parametrize("page", [2, 1000])
+async def test_a_hole_in_the_log_ends_the_following(log, story, folder, monkeypatch, page):
+    """What comes before it is told, then that the log is damaged; nobody else is kept from going on."""
+    monkeypatch.setattr(follows, "PAGE", page)
+    for _ in range(4):
+        await story.note()
+    db = connect(folder / "agi.sqlite")
+    db.execute("DELETE FROM events WHERE seq IN (4, 5)")
+    db.close()
+    told = []
+
+    async def read() -> None:
+        async with contextlib.aclosing(log.follow(story.id, Cursor())) as batches:
+            async for batch in batches:
+                told.extend(one.item.seq for one in batch.deliveries)
+
+    with pytest.raises(Damaged) as refused:
+        await read()
+
+    assert told == [1, 2, 3]
+    assert refused.value.code == "damaged"
+    assert "agi repair" in refused.value.hint
+    assert not log.hub.has_listeners
 
 
 async def test_open_text_is_shown_at_once_and_not_again_when_it_is_logged(log, story, follow):

@@ -33,14 +33,14 @@ def held(hub: Hub) -> tuple[str, int, str] | None:
 
 
 def test_a_subscriber_gets_its_session_and_nothing_else():
-    """Whoever listens to one session is not told of another; whoever listens to all is."""
+    """Whoever listens to one session is not told of another."""
     hub = Hub()
-    mine, everything = hub.subscribe("s"), hub.subscribe(None)
+    mine, other = hub.subscribe("s"), hub.subscribe("t")
 
     hub.publish([event(1, ev.TurnResumed()), event(1, ev.TurnResumed(), session="other")])
 
     assert [item.session_id for item in mine.take()] == ["s"]
-    assert [item.session_id for item in everything.take()] == ["s", "other"]
+    assert other.take() == []
     assert mine.take() == []
 
 
@@ -176,3 +176,32 @@ def test_a_deleted_session_wakes_its_followers():
     assert mine.lagging
     assert not other.lagging
     assert held(hub) is None
+
+
+def test_a_deleted_session_is_told_to_its_listeners():
+    """They hear an event that stands in no log, so that whoever waits for another one waits no longer."""
+    hub = Hub()
+    heard: list[ev.Event] = []
+
+    def leave(one: ev.Event) -> None:
+        heard.append(one)
+        hub.unlisten("s", leave)
+
+    hub.listen("s", leave)
+    hub.listen("s", heard.append)
+    hub.listen("t", heard.append)
+    hub.wake_session("s")
+
+    told = [(one.seq, one.session_id, one.turn_id, one.type, one.raw, one.data) for one in heard]
+    assert told == [(0, "s", None, "session_deleted", b"{}", None)] * 2
+
+
+def test_the_hub_knows_whose_end_matters():
+    """Sessions with followers, with listeners or with open text; each once."""
+    hub = Hub()
+    hub.subscribe("followed")
+    hub.listen("heard", lambda one: None)
+    hub.publish_live(live(0, "Hello"))
+    hub.subscribe("s")
+
+    assert sorted(hub.sessions()) == ["followed", "heard", "s"]

@@ -158,6 +158,49 @@ async def test_a_lease_may_be_taken_with_the_first_event_it_covers(log, story):
     await story.write(ev.Notice(code="n", message="y"), lease=taken[0])
 
 
+@pytest.mark.parametrize("moment", ["before it is taken", "after it is taken"])
+async def test_a_lease_nobody_waited_for_is_given_back(log, story, moment):
+    """A caller that was canceled does not know of it and could not release it; the session must not be stuck."""
+    taking = asyncio.create_task(log.take_lease(story.id))
+    await asyncio.sleep(0)
+    if moment == "after it is taken":
+        while leases.is_free(log.db, story.id):
+            pass  # the event loop stands still
+    taking.cancel()
+    await asyncio.gather(taking, return_exceptions=True)
+    await log.renew_leases()
+    await log.renew_leases()
+
+    assert taking.cancelled()
+    assert leases.is_free(log.db, story.id)
+    assert (await log.take_lease(story.id)).generation == 2
+
+
+async def test_a_lease_that_was_refused_to_nobody_is_no_trouble(log, story, process):
+    """Nobody waits for the refusal, and nobody else's lease is given back."""
+    holder = process(HOLD, story.id)
+    assert holder.stdout.readline() == "1\n"
+    taking = asyncio.create_task(log.take_lease(story.id))
+    await asyncio.sleep(0)
+    taking.cancel()
+    await asyncio.gather(taking, return_exceptions=True)
+    await log.renew_leases()
+
+    assert not leases.is_free(log.db, story.id)
+
+
+async def test_a_log_that_closes_gives_back_what_nobody_waited_for(logs, tell):
+    """Canceled and closed at once, as at a shutdown."""
+    story = tell(logs.open())
+    await story.begin()
+    taking = asyncio.create_task(story.log.take_lease(story.id))
+    await asyncio.sleep(0)
+    taking.cancel()
+    await asyncio.gather(logs.close(), taking, return_exceptions=True)
+
+    assert leases.is_free(logs.open().db, story.id)
+
+
 async def test_a_killed_process_leaves_its_session_to_the_next(log, story, process):
     """While it lives nobody gets the session; killed without a word, its session is free at once."""
     holder = process(HOLD, story.id)

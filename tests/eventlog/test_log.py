@@ -129,6 +129,28 @@ async def test_a_check_sees_what_was_appended_before_it(log, story):
     assert [isinstance(outcome, Conflict) for outcome in outcomes] == [False] + [True] * 9
 
 
+@pytest.mark.parametrize("nothing", [[], lambda db: []], ids=["given", "found"])
+async def test_an_append_of_nothing_changes_nothing(log, story, folder, nothing):
+    """What is to be appended may turn out, inside the transaction, to be nothing; others in it are not disturbed."""
+    heard: list[int] = []
+    log.listen(story.id, lambda event: heard.append(event.seq))
+    note = (None, ev.Notice(code="n", message="x"))
+    appended = [log.append_nowait(story.id, given) for given in ([note], nothing, [note], nothing)]
+    before, empty, after, last = await asyncio.gather(*appended)
+    await log.mirrored()
+
+    assert ([one.seq for one in before], empty, [one.seq for one in after], last) == ([4], [], [5], [])
+    assert heard == [4, 5]
+    assert await log.append(new_id(SESSION), nothing) == []
+    assert log.mirror.failure is None
+
+
+async def test_nothing_is_appended_where_it_would_be_refused(log, story):
+    """A check is looked at all the same: it may stand for more than the events."""
+    with pytest.raises(Conflict):
+        await log.append(story.id, [], check=refuse)
+
+
 async def test_nobody_hears_of_an_event_that_is_not_on_disk(log, story, follow, folder):
     """Whenever a follower is told of an event, a connection opened at that moment can read it."""
     heard: list[bool] = []
@@ -314,6 +336,27 @@ async def test_a_deleted_session_is_gone_for_good(log, story, tell, folder):
     assert [path.name for path in (folder / "sessions").iterdir()] == [other.id]
     with pytest.raises(NotFound):
         await log.delete(story.id)
+
+
+async def test_who_listens_to_a_session_hears_once_that_it_was_deleted(logs, log, story, tell):
+    """Whichever process deletes it; listeners of other sessions hear nothing."""
+    other = tell(log)
+    await other.begin()
+    heard: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
+
+    def listen(event: ev.Event) -> None:
+        heard.put_nowait((event.session_id, event.type))
+
+    for one in (story, other):
+        log.listen(one.id, listen)
+
+    await log.delete(story.id)
+    log.watch.look_for_deletions()
+    assert (heard.get_nowait(), heard.empty()) == ((story.id, "session_deleted"), True)
+
+    log.hub.unlisten(story.id, listen)
+    await logs.open().delete(other.id)
+    assert await asyncio.wait_for(heard.get(), 10) == (other.id, "session_deleted")
 
 
 async def test_a_session_deleted_right_behind_its_last_event_leaves_no_mirror(log, tell, folder):

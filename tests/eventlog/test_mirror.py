@@ -12,9 +12,11 @@ import pytest
 from agi.eventlog import mirror as mirrors
 from agi.eventlog.mirror import last_seq, open_mirror, session_folder
 from agi.protocol import events as ev
-from agi.protocol.ids import SESSION, new_id
+from agi.protocol.ids import SESSION, TURN, new_id
 from agi.protocol.messages import Usage
 
+TS = "2026-01-01T00:00:00.000Z"
+DEEP = b'{"seq":99,"ts":"","session_id":"x","turn_id":null,"type":"t","data":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
 DIE = """
 async def main():
     log = EventLog(folder, Tables())
@@ -178,7 +180,7 @@ async def test_a_forgotten_session_leaves_nothing(log, story, place):
     (place / "artifacts" / "out.log").write_text("x")
 
     log.mirror.forget(story.id)
-    log.mirror.flush()
+    await log.mirrored()
 
     assert not place.exists()
 
@@ -213,7 +215,7 @@ def test_the_last_whole_line_is_found_however_long_it_is(tmp_path, padding):
     """Also behind half a line, and behind lines that are none."""
     session_id = new_id(SESSION)
     data = ev.Notice(code="n", message="x" * padding)
-    envelopes = [ev.Event.of(seq, "2026-01-01T00:00:00.000Z", session_id, None, data).envelope() for seq in range(1, 6)]
+    envelopes = [ev.Event.of(seq, TS, session_id, None, data).envelope() for seq in range(1, 6)]
     path = tmp_path / "events.ndjson"
     for content, last in (
         (b"", 0),
@@ -224,5 +226,88 @@ def test_the_last_whole_line_is_found_however_long_it_is(tmp_path, padding):
     ):
         path.write_bytes(content)
         fd = open_mirror(path)
-        assert last_seq(fd) == last
+        assert last_seq(fd, session_id, 5) == last
         os.close(fd)
+
+
+def test_a_line_that_is_not_of_this_log_is_not_its_last(tmp_path):
+    """Of another session, beyond the newest event, or nested so deeply that it cannot be read."""
+    session_id = new_id(SESSION)
+    data = ev.Notice(code="n", message="x")
+    ours, ahead = (ev.Event.of(seq, TS, session_id, None, data).envelope() for seq in (3, 99))
+    foreign = ev.Event.of(4, TS, new_id(SESSION), None, data).envelope()
+    path = tmp_path / "events.ndjson"
+    path.write_bytes(b"\n".join([ours, foreign, ahead, DEEP, b""]))
+    fd = open_mirror(path)
+
+    assert last_seq(fd, session_id, 5) == 3
+    os.close(fd)
+
+
+async def test_a_line_that_cannot_be_read_costs_the_mirror_nothing(logs, tell, folder):
+    """However deeply it is nested: what comes later is written, and whoever waits for it goes on."""
+    story = tell(logs.open())
+    await story.begin()
+    await logs.close()
+    path = folder / "sessions" / story.id / "events.ndjson"
+    path.write_bytes(path.read_bytes() + DEEP + b"\n")
+
+    story.log = logs.open()
+    event = await story.note()
+    async with asyncio.timeout(10):
+        await story.log.mirrored()
+
+    assert path.read_bytes().endswith(DEEP + b"\n" + event.envelope() + b"\n")
+    assert story.log.mirror.failure is None
+
+
+async def test_whatever_fails_the_mirror_goes_on_and_the_failure_is_known(log, story, tell, folder, monkeypatch):
+    """A mistake in one job is not the end of all later ones."""
+
+    def break_down(*given: object) -> None:
+        raise RuntimeError("broken")
+
+    await log.mirrored()
+    monkeypatch.setattr(mirrors, "replace_file", break_down)
+    await story.end()
+    async with asyncio.timeout(10):
+        await log.mirrored()
+    assert str(log.mirror.failure) == "broken"
+
+    monkeypatch.undo()
+    await story.note()
+    await log.mirrored()
+    assert lines(folder / "sessions" / story.id) == [*(one.envelope() for one in log.read(story.id)), b""]
+
+
+async def test_a_pipe_in_the_mirrors_place_holds_nobody_up(logs, tell, folder):
+    """Writing to it would wait for a reader that never comes."""
+    story = tell(logs.open())
+    place = folder / "sessions" / story.id
+    place.mkdir(parents=True)
+    os.mkfifo(place / "events.ndjson")
+
+    await story.begin()
+    await story.write(*(ev.Notice(code="n", message="x" * 1000) for _ in range(100)))
+    async with asyncio.timeout(10):
+        await story.log.mirrored()
+
+    assert isinstance(story.log.mirror.failure, PermissionError)
+
+
+async def test_the_snapshot_follows_every_change_of_what_the_session_does(log, story, place):
+    """Verifying, resumed after a crash, asked to try again: `session.json` says so."""
+
+    async def standing(*data: ev.EventData, turn: str = "") -> tuple[str, int, int]:
+        await story.write(*data, turn=turn)
+        await log.mirrored()
+        found = json.loads((place / "session.json").read_bytes())
+        return found["activity"], len(found["queue"]), found["last_seq"]
+
+    check = {"verification_id": "call_1", "command": "make", "attempt": 1}
+    assert await standing(ev.VerificationStarted(**check)) == ("verifying", 0, 4)
+    assert await standing(ev.VerificationCompleted(**check, status="passed")) == ("running", 0, 5)
+    await standing(ev.VerificationStarted(**check))
+    assert await standing(ev.TurnResumed()) == ("running", 0, 7)
+    asked = ev.TurnRequested(message_id="msg_1", retry_of=story.turn)
+    assert await standing(asked, turn=new_id(TURN)) == ("running", 1, 8)

@@ -7,6 +7,7 @@ import json
 import os
 import random
 import shutil
+import sqlite3
 import tempfile
 import threading
 from pathlib import Path
@@ -14,7 +15,9 @@ from pathlib import Path
 import pytest
 from msgspec import Raw
 
-from agi.errors import StorageError
+from agi.errors import Damaged, StorageError
+from agi.eventlog import repair as repairs
+from agi.eventlog import schema
 from agi.eventlog.base import Cursor
 from agi.eventlog.log import EventLog
 from agi.eventlog.repair import needs_rebuild, rebuild_database, rebuild_if_needed, rebuild_mirrors
@@ -423,6 +426,111 @@ def test_a_database_that_lost_everything_is_rebuilt(folder, told):
     rebuild(folder)
 
     assert rows(folder) == before
+
+
+def test_a_database_whose_events_are_gone_is_rebuilt(folder, told):
+    """Tables without a single event are as good as none, while the mirrors have some."""
+    before = rows(folder)
+    db = connect(database(folder))
+    for table in ("events", "sessions", "leases"):
+        db.execute(f"DELETE FROM {table}")
+    db.close()
+
+    rebuild(folder)
+
+    assert rows(folder) == before
+
+
+async def test_a_database_that_is_empty_for_a_reason_is_not_rebuilt(folder, logs, tell):
+    """What was deleted does not come back because a crash kept its folder."""
+    story = tell(logs.open())
+    await story.begin()
+    await story.log.mirrored()
+    shutil.copytree(folder / "sessions", folder / "kept")
+    await story.log.delete(story.id)
+    await logs.close()
+    shutil.copytree(folder / "kept", folder / "sessions", dirs_exist_ok=True)
+
+    assert not needs_rebuild(database(folder), folder)
+
+
+def test_mirrors_that_tell_nothing_are_asked_once(folder, short):
+    """A database that was made from them and is empty is not made again at each start."""
+    mirror(folder, short).write_bytes(bytes(100))
+    mirror(folder, short).with_name("session.json").unlink()
+    forget_database(folder)
+
+    assert rebuild(folder).sessions == 0
+    assert not needs_rebuild(database(folder), folder)
+
+
+def test_a_database_that_cannot_be_read_now_is_not_taken_for_a_damaged_one(folder, told, monkeypatch):
+    """An interrupted or failing read is an error; the file stays where it is."""
+
+    def interrupted(path: Path) -> sqlite3.Connection:
+        db = connect(path)
+        db.set_progress_handler(lambda: 1, 1)
+        return db
+
+    before = database(folder).read_bytes()
+    monkeypatch.setattr(repairs, "connect", interrupted)
+    with pytest.raises(StorageError) as refused:
+        rebuild_if_needed(folder, database(folder), Tables())
+
+    assert refused.value.code == "storage_failed"
+    assert refused.value.hint
+    assert database(folder).read_bytes() == before
+    assert not list(folder.glob("agi.sqlite.damaged*"))
+
+
+def test_a_database_that_somebody_locked_is_not_taken_for_a_damaged_one(folder, told, monkeypatch):
+    """It is waited for, and then that is the error."""
+    monkeypatch.setattr(schema, "BUSY_MS", 20)
+    other = sqlite3.connect(database(folder), isolation_level=None)
+    other.execute("PRAGMA locking_mode=EXCLUSIVE")
+    other.execute("BEGIN EXCLUSIVE")
+
+    with pytest.raises(StorageError) as refused:
+        needs_rebuild(database(folder), folder)
+
+    assert refused.value.code == "storage_failed"
+    other.close()
+    assert not needs_rebuild(database(folder), folder)
+
+
+def test_a_path_that_cannot_be_looked_at_is_an_error_of_ours(folder, told):
+    """Not a reason to make a database elsewhere."""
+    with pytest.raises(StorageError):
+        needs_rebuild(folder / ("x" * 300), folder)
+
+
+def test_mirrors_are_not_made_from_a_database_with_a_hole(folder, told):
+    """They may have what it lost; made again from them, it has it too."""
+    before = rows(folder)
+    kept = mirror(folder, told[1]).read_bytes()
+    db = connect(database(folder))
+    db.execute("DELETE FROM events WHERE session_id=? AND seq=5", (told[1],))
+    db.close()
+
+    with pytest.raises(Damaged) as refused:
+        rebuild_mirrors(folder, database(folder), Tables())
+    assert "--from-mirrors" in refused.value.hint
+    assert mirror(folder, told[1]).read_bytes() == kept
+
+    rebuild_database(folder, database(folder), Tables())
+    assert rows(folder) == before
+
+
+def test_a_snapshot_that_cannot_be_read_is_none(folder, short):
+    """However deeply it is nested."""
+    path = mirror(folder, short)
+    path.with_name("session.json").write_bytes(b'{"x":' + b"[" * 100_000 + b"]" * 100_000 + b"}")
+    path.write_bytes(b"nonsense\n" + b"\n".join(path.read_bytes().splitlines()[1:]) + b"\n")
+    forget_database(folder)
+
+    rebuild(folder)
+
+    assert events(folder, short)[0].type == "session_created"
 
 
 def test_of_many_processes_that_find_the_same_damage_one_rebuilds(folder, told):

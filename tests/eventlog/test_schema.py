@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from agi.errors import Damaged, StorageError
-from agi.eventlog.schema import BUSY_MS, STEPS, connect, prepare
+from agi.eventlog.schema import BUSY_MS, STEPS, connect, prepare, unreadable
 from agi.views.tables import Tables
 
 ALL = (*STEPS, *Tables.steps)
@@ -112,6 +112,42 @@ def test_a_file_that_is_no_database_is_damaged(path, content):
 
     assert "agi repair" in refused.value.hint
     assert path.read_bytes() == content
+
+
+def test_damage_that_sqlite_has_no_words_for_is_damage(path):
+    """What it says about a damaged table quotes the damage, which need not be text."""
+    prepare(path, ALL)
+    content = path.read_bytes()
+    assert content.count(b"CREATE TABLE leases") == 1
+    path.write_bytes(content.replace(b"CREATE TABLE leases", b"CREATE T\xd0BLE leases"))
+
+    for reading in (connect, lambda path: prepare(path, ALL)):
+        with pytest.raises(Damaged):
+            reading(path)
+
+
+@pytest.mark.parametrize(
+    ("error", "is_damage"),
+    [
+        (sqlite3.DatabaseError("file is not a database"), True),
+        (sqlite3.DatabaseError("database disk image is malformed"), True),
+        (sqlite3.OperationalError("malformed database schema (events)"), True),
+        (sqlite3.DatabaseError("file is encrypted or is not a database"), True),
+        (sqlite3.OperationalError("unsupported file format"), True),
+        (sqlite3.OperationalError("database is locked"), False),
+        (sqlite3.OperationalError("disk I/O error"), False),
+        (sqlite3.OperationalError("unable to open database file"), False),
+        (sqlite3.OperationalError("attempt to write a readonly database"), False),
+        (sqlite3.IntegrityError("UNIQUE constraint failed"), False),
+    ],
+    ids=str,
+)
+def test_only_what_is_not_what_was_written_is_damage(path, error, is_damage):
+    """A good database that is out of reach at the moment is not to be replaced."""
+    explained = unreadable(path, error)
+
+    assert isinstance(explained, Damaged) == is_damage
+    assert explained.hint
 
 
 def test_what_cannot_be_opened_is_a_storage_error(tmp_path):

@@ -6,24 +6,24 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 
-import msgspec
 import pytest
 
 from agi.config.values import Secret
 from agi.errors import ModelError
-from agi.models.base import CallMade, Finished, ModelRequest, ReasoningDelta, StreamItem, TextDelta
-from agi.models.openai_chat import Limits, OpenAIChat
+from agi.models.base import CallMade, Finished, ModelRequest, ReasoningDelta, ReasoningSealed, StreamItem, TextDelta
+from agi.models.openai_chat import OpenAIChat
+from agi.models.streaming import Limits
 from agi.net.http import HttpClient, Timeouts
 from agi.protocol.messages import Message, Usage
-from agi.protocol.parts import Text, ToolCallContent, ToolCallPart
+from agi.protocol.parts import Text
+from agi.testing.formats import chunk
+from agi.testing.openai_chat_wire import CHAT, frame
 from agi.testing.provider import ProviderServer
 from agi.testing.replies import (
     Reply,
     breaks,
     calls,
-    chunk,
     fails,
-    frame,
     inserts,
     never_begins,
     repeats,
@@ -131,6 +131,7 @@ RECORDED = Reply(
 )
 EXPECTED: list[StreamItem] = [
     ReasoningDelta("Überlegen…"),
+    ReasoningSealed("chat:reasoning_content"),
     TextDelta("héllo "),
     TextDelta("wörld 🌍\u2028"),
     CallMade("call_a", "shell", '{"command":"echo ä"}'),
@@ -239,18 +240,6 @@ async def test_calls_decide_what_a_plain_stop_means(finish, reason):
 async def test_a_finish_of_error_is_a_failure():
     """A server may end its stream with an error and no words."""
     assert (await failure_of(says("x", finish="error"))).code == "provider_error"
-
-
-async def test_ids_already_used_in_the_conversation_are_replaced():
-    """A server that counts its calls anew each time cannot mix up two calls of one session."""
-    call = ToolCallContent(id="call_1", name="shell", args=msgspec.Raw(b"{}"))
-    earlier = Message(
-        id="msg_0", role="assistant", parts=(ToolCallPart(content=call),), created_at="", status="complete"
-    )
-    items = await ask_once(calls(("shell", {}, "call_1"), ("shell", {}, "call_2")), request=asking("x", earlier))
-
-    assert items[0].id.startswith("call_0")
-    assert items[1].id == "call_2"
 
 
 ERRORS = [
@@ -378,7 +367,7 @@ async def test_half_a_surrogate_pair_becomes_a_replacement_character():
 
 async def test_a_server_that_does_not_stream_is_understood():
     """Some answer with one JSON object when there are tools."""
-    whole = calls(("shell", {"command": "true"}, "call_x"), ("shell", {}, "call_x"), text="see").plain
+    whole = CHAT.whole(calls(("shell", {"command": "true"}, "call_x"), ("shell", {}, "call_x"), text="see").content)
     items = await ask_once(Reply(content_type="application/json", frames=(whole,)))
 
     assert items[:2] == [TextDelta("see"), CallMade("call_x", "shell", '{"command":"true"}')]
@@ -475,7 +464,7 @@ async def test_canceling_hangs_up():
 
 async def test_the_connection_serves_the_next_request_too():
     """Answers read to their end leave the connection for the next one, also where the end comes late."""
-    late = Reply(frames=(*says("two").frames, b"\n"), apart=True)
+    late = Reply(frames=(*CHAT.frames(says("two").content), b"\n"), apart=True)
     async with ProviderServer([says("one"), late, says("three")]) as server, HttpClient() as client:
         model = model_at(client, server.base_url)
         texts = [text_of([item async for item in model.stream(asking())]) for _ in range(3)]

@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agi.errors import ModelError
-from agi.models.base import CallMade, Finished, ReasoningDelta, TextDelta
+from agi.models.base import CallMade, Finished, ReasoningDelta, ReasoningSealed, StreamItem, TextDelta
 from agi.models.failures import Failures
-from agi.models.openai_chat_answer import Answer
+from agi.models.openai_chat_answer import ChatAnswer
 from agi.protocol.ids import is_id
 from agi.protocol.messages import Usage
 
 
-def answer() -> Answer:
-    return Answer(Failures("local", "m", None))
+def answer() -> ChatAnswer:
+    return ChatAnswer(Failures("local", "m", None))
 
 
 def delta(**fields: object) -> bytes:
@@ -30,12 +30,12 @@ def call(index: int | None, id: object = None, name: object = None, arguments: o
     return fields if index is None else {"index": index, **fields}
 
 
-def finished(*deltas: bytes, used: frozenset[str] = frozenset()) -> list[CallMade]:
+def finished(*deltas: bytes) -> list[CallMade]:
     taken = answer()
     for data in deltas:
         taken.take(data)
     taken.take(b"[DONE]")
-    *made, last = taken.finish(used)
+    *made, last = taken.finish()
     assert isinstance(last, Finished)
     assert last.stop_reason == ("tool_calls" if made else "end_turn")
     return made
@@ -59,12 +59,12 @@ def test_argument_pieces_of_parallel_calls_may_come_in_any_interleaving(pieces, 
 @given(st.lists(st.sampled_from(["", "a", "b", "call_1", "\x00bad", "x" * 500]), min_size=1, max_size=8))
 def test_ids_are_always_there_and_never_twice(ids):
     """Empty, repeated and unfit ids are replaced; the rest stay as the server gave them."""
-    made = finished(delta(tool_calls=[call(i, id, "t", "{}") for i, id in enumerate(ids)]), used=frozenset({"b"}))
+    made = finished(delta(tool_calls=[call(i, id, "t", "{}") for i, id in enumerate(ids)]))
 
     got = [item.id for item in made]
     assert len(set(got)) == len(ids)
     for position, (given_id, id) in enumerate(zip(ids, got, strict=True)):
-        kept = given_id in {"a", "call_1"} and given_id not in ids[:position]
+        kept = given_id in {"a", "b", "call_1"} and given_id not in ids[:position]
         assert id == given_id if kept else is_id(id, "call")
 
 
@@ -131,15 +131,67 @@ def test_a_hundred_parallel_calls_stay_apart():
     assert [item.arguments for item in made] == [str(i) for i in range(100)]
 
 
+def everything(*deltas: bytes) -> list[StreamItem]:
+    taken = answer()
+    items = [item for data in (*deltas, b"[DONE]") for item in taken.take(data)]
+    return [*items, *taken.finish()]
+
+
+END = Finished(stop_reason="end_turn", usage=Usage(requests=1))
+
+
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
-def test_reasoning_has_two_names(field):
-    """Servers disagree on the field; text in the same delta is kept."""
-    assert answer().take(delta(**{field: "hm", "content": "yes"})) == (ReasoningDelta("hm"), TextDelta("yes"))
+def test_reasoning_is_sealed_with_the_field_it_came_in(field):
+    """Servers disagree on its name and refuse the other; the seal says under which it is to go back."""
+    seal = ReasoningSealed(f"chat:{field}")
+
+    assert everything(delta(**{field: "h"}), delta(**{field: "m", "content": ""}), delta(content="yes")) == [
+        ReasoningDelta("h"),
+        ReasoningDelta("m"),
+        seal,
+        TextDelta("yes"),
+        END,
+    ]
+    assert everything(delta(**{field: "hm", "content": "yes"})) == [ReasoningDelta("hm"), seal, TextDelta("yes"), END]
+
+
+def test_reasoning_that_leads_to_a_call_is_sealed_before_it():
+    """The seal comes at the end of the answer where no text comes before."""
+    items = everything(delta(reasoning="hm"), delta(tool_calls=[call(0, "a", "t", "{}")]))
+
+    assert items[:3] == [ReasoningDelta("hm"), ReasoningSealed("chat:reasoning"), CallMade("a", "t", "{}")]
 
 
 def test_reasoning_under_both_names_is_told_once():
     """Some send the same words twice."""
     assert answer().take(delta(reasoning="hm", reasoning_content="hm")) == (ReasoningDelta("hm"),)
+
+
+def test_reasoning_details_are_joined_and_sealed_as_a_whole():
+    """OpenRouter's pieces of one detail become one, with its signature; whatever is no detail is passed over."""
+    text = {"type": "reasoning.text", "index": 0, "format": "x", "signature": None}
+    sealed = {"type": "reasoning.encrypted", "index": 1, "data": "blob"}
+    *_, seal, end = everything(
+        delta(reasoning="a", reasoning_details=[{**text, "text": "a"}]),
+        delta(reasoning="b", reasoning_details=[{**text, "text": "b"}, 7]),
+        delta(reasoning_details=[{"type": "reasoning.text", "index": 0, "signature": "sig"}, sealed]),
+        delta(content="yes", reasoning_details="none"),
+    )
+
+    assert end == END
+    assert msgspec.json.decode(seal.signature.removeprefix("chat:")) == [
+        {"type": "reasoning.text", "index": 0, "format": "x", "text": "ab", "signature": "sig"},
+        sealed,
+    ]
+
+
+def test_reasoning_may_stand_in_a_list_of_content_parts():
+    """As Mistral sends it."""
+    thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
+
+    taken = answer().take(delta(content=[thinking, {"type": "text", "text": "yes"}]))
+
+    assert taken == (ReasoningDelta("hm"), TextDelta("yes"))
 
 
 def test_content_may_be_a_list_of_parts():
@@ -153,7 +205,7 @@ def test_a_refusal_is_text_and_an_ending():
     assert taken.take(delta(content=None, refusal="I will not.")) == (TextDelta("I will not."),)
     taken.take(b"[DONE]")
 
-    assert taken.finish(frozenset()) == [Finished(stop_reason="refusal", usage=Usage(requests=1))]
+    assert taken.finish() == [Finished(stop_reason="refusal", usage=Usage(requests=1))]
 
 
 @pytest.mark.parametrize(
@@ -163,6 +215,8 @@ def test_a_refusal_is_text_and_an_ending():
         ({"prompt_tokens": -3, "completion_tokens": 2.0}, (0, 2)),
         ({"prompt_tokens": None, "completion_tokens": "many", "prompt_tokens_details": None}, (0, 0)),
         ({"prompt_tokens": 10**18, "completion_tokens": 0}, (1 << 53, 0)),
+        ({"prompt_tokens": [7], "completion_tokens": 2, "completion_tokens_details": "none"}, (0, 2)),
+        ("a lot", (0, 0)),
     ],
 )
 def test_usage_is_taken_as_far_as_it_is_numbers(usage, counts):
@@ -171,7 +225,7 @@ def test_usage_is_taken_as_far_as_it_is_numbers(usage, counts):
     taken.take(msgspec.json.encode({"choices": [], "usage": usage}))
     taken.take(b"[DONE]")
 
-    assert taken.finish(frozenset())[-1].usage == Usage(input_tokens=counts[0], output_tokens=counts[1], requests=1)
+    assert taken.finish()[-1].usage == Usage(input_tokens=counts[0], output_tokens=counts[1], requests=1)
 
 
 def test_an_answer_without_an_end_cannot_be_finished():
@@ -180,7 +234,7 @@ def test_an_answer_without_an_end_cannot_be_finished():
     taken.take(delta(content="half"))
 
     with pytest.raises(ModelError, match="in the middle"):
-        taken.finish(frozenset())
+        taken.finish()
 
 
 @given(st.binary(max_size=200))

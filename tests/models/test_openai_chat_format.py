@@ -46,7 +46,7 @@ def a_result(id: str, *parts, ok: bool = True, error: str = "") -> ToolResultPar
 
 
 def encode(request: ModelRequest, limit_name="max_tokens") -> bytes:
-    return encode_request("m", request, limit_name=limit_name)
+    return encode_request("p", "m", request, limit_name=limit_name)
 
 
 def messages_of(*messages: Message) -> list[object]:
@@ -112,8 +112,8 @@ def test_a_result_is_never_empty():
     assert [entry["content"] for entry in sent] == ["denied", "(no output)"]
 
 
-def test_attachments_are_named():
-    """What cannot be sent yet is at least spoken of, to the model and in results."""
+def test_attachments_that_are_not_at_hand_are_named():
+    """What cannot be sent is at least spoken of, to the model and in results."""
     image = Image(ref="attachments/x.png", mime_type="image/png")
     sent = messages_of(
         message("user", Text(text="look"), image, File(ref="attachments/a.pdf", mime_type="application/pdf")),
@@ -124,6 +124,17 @@ def test_attachments_are_named():
         "look\n[attachment: attachments/x.png, image/png]\n[attachment: attachments/a.pdf, application/pdf]"
     )
     assert sent[1]["content"] == "shot:\n[attachment: attachments/x.png, image/png]"
+
+
+def test_attachments_at_hand_are_sent_with_their_message():
+    """A user's picture goes along; in a tool's result, where the format has no place for it, it is named."""
+    image = Image(ref="attachments/x.png", mime_type="image/png")
+    messages = (message("user", Text(text="look"), image), message("tool", a_result("c1", image)))
+    request = ModelRequest(system="", messages=messages, files={"attachments/x.png": b"pixels"})
+    user, tool = msgspec.json.decode(encode(request))["messages"]
+
+    assert [part["type"] for part in user["content"]] == ["text", "image_url"]
+    assert tool["content"] == "[attachment: attachments/x.png, image/png]"
 
 
 def test_messages_with_nothing_to_send_are_left_out():
@@ -154,13 +165,23 @@ def test_the_same_request_gives_the_same_bytes():
 
 
 def test_a_longer_conversation_only_adds_at_the_end():
-    """What was sent before is a prefix of what is sent now, so that a provider's cache holds."""
-    history = [message("user", Text(text="a")), message("assistant", Text(text="b")), message("user", Text(text="c"))]
+    """What was sent before is a prefix of what is sent now, over twenty steps, so that a provider's cache holds."""
+    image = Image(ref="x", mime_type="image/png")
+    history = [message("user", Text(text="a"), image)]
+    for step in range(20):
+        thought = Reasoning(text="hm", provider="p", model="m", signature="chat:reasoning")
+        history += [message("assistant", thought, a_call(f"c{step}", b"{}")), message("tool", a_result(f"c{step}"))]
+    options = {"temperature": 0, "schema": {"type": "object"}}
     bodies = [
-        encode(ModelRequest(system="s", messages=tuple(history[:n]), tools=(READ,), options={"temperature": 0}))
-        for n in range(1, 4)
+        encode(
+            ModelRequest(
+                system="s", messages=tuple(history[:n]), tools=(READ,), options=options, files={"x": b"pixels"}
+            )
+        )
+        for n in range(1, len(history) + 1, 2)
     ]
 
+    assert len(bodies) == 21
     for shorter, longer in pairwise(bodies):
         assert longer.startswith(shorter.removesuffix(b"]}"))
 
@@ -169,6 +190,7 @@ def test_a_longer_conversation_only_adds_at_the_end():
 def test_known_options_are_passed_on(limit_name):
     """Unknown ones and nulls are not; the output limit goes under the server's name for it."""
     options = {"temperature": 0.5, "max_tokens": 9, "top_p": 1, "seed": 7, "stop": ["x"], "tools": "evil", "n": 4}
+    options["reasoning_effort"] = "low"
     body = msgspec.json.decode(encode(ModelRequest(system="", messages=(), options=options), limit_name))
 
     assert body == {
@@ -180,9 +202,22 @@ def test_known_options_are_passed_on(limit_name):
         "seed": 7,
         "stop": ["x"],
         limit_name: 9,
+        "reasoning_effort": "low",
         "messages": [],
     }
     assert b"seed" not in encode(ModelRequest(system="", messages=(), options={"seed": None}))
+
+
+def test_a_schema_becomes_a_response_format():
+    """Under a name, strict where it can be; what is no schema is left out."""
+    schema = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
+    body = msgspec.json.decode(encode(ModelRequest(system="", messages=(), options={"schema": schema})))
+
+    assert body["response_format"] == {
+        "type": "json_schema",
+        "json_schema": {"name": "answer", "schema": schema, "strict": True},
+    }
+    assert b"response_format" not in encode(ModelRequest(system="", messages=(), options={"schema": "x"}))
 
 
 @pytest.mark.parametrize("name", ["fs.read", "", "x" * 65, "a b", "naïve", "a\n"])

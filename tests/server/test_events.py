@@ -216,7 +216,7 @@ async def test_closing_every_client_does_not_stop_the_turn(daemon: Daemon) -> No
     await incoming.readuntil(b"turn_started")
 
     line.drop()
-    await eventually(lambda: not daemon.harness.log.hub.sessions())
+    await eventually(lambda: not daemon.harness.log.hub.followed())
     gate.set()
 
     assert await turn.answer() == "two"
@@ -352,7 +352,7 @@ async def test_the_stream_of_a_deleted_session_ends(daemon: Daemon) -> None:
         heard.extend([event.event async for event in daemon.stream(f"/v1/sessions/{session_id}/events")])
 
     listening = asyncio.create_task(listen())
-    await eventually(lambda: bool(daemon.harness.log.hub.sessions()))
+    await eventually(lambda: bool(daemon.harness.log.hub.followed()))
     assert (await daemon.call("DELETE", f"/v1/sessions/{session_id}")).status == 204
 
     await asyncio.wait_for(listening, 5)
@@ -369,14 +369,14 @@ async def test_head_tells_that_there_is_a_stream_without_opening_it(daemon: Daem
 
     assert (there.status, missing.status) == (200, 404)
     assert there.headers["content-type"].startswith("text/event-stream")
-    assert not daemon.harness.log.hub.sessions()
+    assert not daemon.harness.log.hub.followed()
 
 
 async def test_stopping_the_application_ends_its_streams(daemon: Daemon) -> None:
     """A daemon that stops does not wait for its readers."""
     session_id = await daemon.begin()
     listening = asyncio.create_task(daemon.get(f"/v1/sessions/{session_id}/events"))
-    await eventually(lambda: bool(daemon.harness.log.hub.sessions()))
+    await eventually(lambda: bool(daemon.harness.log.hub.followed()))
 
     daemon.app.stop()
 

@@ -12,9 +12,19 @@ import pytest
 
 from agi.net.http import HttpClient, NetError, Response
 from agi.net.sse import sse_events
-from agi.testing.provider import Asked, ProviderServer, loop_script
+from agi.protocol.messages import Usage
+from agi.testing.asked import Asked, Question
+from agi.testing.formats import FORMATS, encode, format_of
+from agi.testing.openai_chat_wire import CHAT
+from agi.testing.provider import ProviderServer, loop_script
 from agi.testing.replies import (
+    Refusal,
+    Refused,
     Reply,
+    Said,
+    Sealed,
+    Thought,
+    answers,
     breaks,
     calls,
     fails,
@@ -187,7 +197,9 @@ def test_text_is_cut_into_about_equal_pieces():
 
 
 def asked(*roles: str) -> Asked:
-    return Asked("POST", "/v1/chat/completions", {}, msgspec.json.encode({"messages": [{"role": r} for r in roles]}))
+    body = msgspec.json.encode({"messages": [{"role": role} for role in roles]})
+    request = Asked("POST", "/v1/chat/completions", {}, body)
+    return msgspec.structs.replace(request, question=CHAT.read(request))
 
 
 def test_a_loop_is_decided_by_the_conversation_alone():
@@ -195,12 +207,82 @@ def test_a_loop_is_decided_by_the_conversation_alone():
     decide = loop_script(2)
     step = ("assistant", "tool")
     replies = [decide(asked("system", "user", *step * n)) for n in range(4)]
+    wires = [encode(reply, CHAT, stream=True).wire for reply in replies]
 
-    assert [b"call_loop_0" in r.wire for r in replies] == [True, False, False, False]
-    assert b"call_loop_1" in replies[1].wire
-    assert b"Done." in replies[2].wire
+    assert [b"call_loop_0" in wire for wire in wires] == [True, False, False, False]
+    assert b"call_loop_1" in wires[1]
+    assert b"Done." in wires[2]
     assert replies[3] is replies[2]
     assert decide(asked("user", *step * 2, "assistant", "user")) is replies[0]
+
+
+def test_a_question_is_how_it_is_asked_and_how_many_results_it_brings():
+    """Scripts decide by these, whatever the format; a body that is none is an error."""
+    assert asked("user", "assistant", "tool", "tool").question == Question(stream=False, results=2)
+    with pytest.raises(ValueError, match="truncated"):
+        CHAT.read(Asked("POST", "/v1/chat/completions", {}, b"{"))
+
+
+async def test_every_kind_of_piece_has_its_frame():
+    """Also a refusal and an error in the middle; a seal, which this format does not know, leaves its place empty."""
+    reply = answers(Thought("hm"), Sealed("x"), Refused("no"), Said("a"), Refusal(message="boom"))
+    frames = CHAT.frames(reply.content)
+
+    assert (len(frames), frames[2]) == (5 + 4, b"")
+    assert frames[3].count(b'"refusal":"no"') == 1
+    assert frames[5] == b'data: {"error":{"message":"boom","type":"scripted_error","code":null}}\n\n'
+
+
+PATHS = {
+    "/v1/chat/completions": "openai_chat",
+    "/v1/responses": "openai_responses",
+    "/v1/messages": "anthropic",
+    "/v1beta/models/m:streamGenerateContent?alt=sse": "gemini",
+}
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_the_path_decides_the_format_and_the_script_does_not_care(path):
+    """One reply, asked for at each path, is a stream of events that says the same."""
+    async with serving(says("Hello."), fails(429, "slow down")) as (client, server):
+        body = b'{"stream":true}'
+        answer = await (await client.request("POST", server.url + path, body=body)).read()
+        refusal = await client.request("POST", server.url + path, body=body)
+
+        assert b"Hello." in answer
+        assert answer.startswith((b"data: ", b"event: "))
+        assert (refusal.status, b"slow down" in await refusal.read()) == (429, True)
+
+
+@pytest.mark.parametrize("spoken", FORMATS, ids=lambda spoken: spoken.name)
+def test_frames_are_counted_alike_in_every_format(spoken):
+    """Opening, one a piece, why it ended, what it cost, that it is over: so a fault hits the same place everywhere."""
+    reply = calls(("shell", {"command": "true"}, "call_1"), text="see", pieces=3)
+    frames = spoken.frames(reply.content)
+
+    assert len(frames) == len(reply.content.pieces) + 4
+    assert b"see" in frames[1]
+    assert b"shell" in b"".join(frames[2:6])
+
+
+def test_every_format_has_a_path_of_its_own():
+    """And nothing else is answered in any."""
+    assert {path: format_of(path).name for path in PATHS} == PATHS
+    assert format_of("/v1/models") is None
+
+
+async def test_what_it_cost_is_told_with_its_details():
+    """Cached and reasoning tokens are parts of the whole, as OpenAI counts."""
+    spent = Usage(input_tokens=9, output_tokens=5, cached_tokens=4, reasoning_tokens=2)
+    *_, cost, _done = await events_of(says("x", usage=spent))
+
+    assert msgspec.json.decode(cost)["usage"] == {
+        "prompt_tokens": 9,
+        "completion_tokens": 5,
+        "total_tokens": 14,
+        "prompt_tokens_details": {"cached_tokens": 4},
+        "completion_tokens_details": {"reasoning_tokens": 2},
+    }
 
 
 async def test_it_runs_as_its_own_process():

@@ -1,7 +1,8 @@
 """Following one session: the past from the file, the present from the hub, each character once.
 
 A follower knows the last event it delivered and how far it delivered the open part. Whatever arrives is skipped,
-clipped or delivered by that; a gap sends it back to the file. May import: protocol, eventlog.
+clipped or delivered by that; a gap sends it back to the file, and a gap in the file is damage.
+May import: errors, protocol, eventlog.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from agi.errors import Damaged
 from agi.eventlog.base import CLOSES_TEXT, Cursor, LiveDelta
 from agi.eventlog.hub import Hub, Item, Subscription
 from agi.eventlog.watch import Watch
@@ -65,14 +67,17 @@ class Follower:
         """How much of the open part stands in the events delivered."""
 
     async def batches(self) -> AsyncIterator[Batch]:
-        """Yield until the session is gone."""
+        """Yield until the session is gone; raises Damaged at a hole in the log."""
         if self._is_of_another_log():
             self._seq, self._offset = self._source.last_seq(self._session_id), 0
             yield Batch(resync=True)
         told = False
         while True:
             while page := self._page():
+                before = self._seq
                 past, _ = self._tell(page)
+                if self._seq == before:
+                    raise self._hole(page[0].seq)
                 if past:
                     yield Batch(deliveries=past)
             # The file, the hub and this reader stand at the same event now, and up to the open text nothing is awaited:
@@ -110,6 +115,12 @@ class Follower:
         """What comes next in the file. The hub hears of it first, so that it is not behind when nothing comes."""
         self._source.watch.catch_up()
         return self._source.read(self._session_id, self._seq, PAGE)
+
+    def _hole(self, found: int) -> Damaged:
+        return Damaged(
+            f"The log of {self._session_id} is damaged: event {found} comes right behind event {self._seq}.",
+            hint="Stop agi and run `agi repair --from-mirrors`.",
+        )
 
     def _open_text(self) -> list[Item]:
         held = self._source.hub.open.get(self._session_id)

@@ -14,6 +14,8 @@ from agi.protocol.events import Event, ModelOutputDelta
 
 Item = Event | LiveDelta
 BUFFER = 2048
+DELETED = "session_deleted"
+"""What listeners hear when their session is gone; never in a log."""
 
 
 class Subscription:
@@ -83,27 +85,22 @@ class Hub:
 
     def __init__(self) -> None:
         self._by_session: dict[str, set[Subscription]] = {}
-        self._all: set[Subscription] = set()
         self._listeners: dict[str, set[Callable[[Event], None]]] = {}
         self.open: dict[str, OpenText] = {}
 
     @property
     def has_listeners(self) -> bool:
         """Whether anybody listens to anything."""
-        return bool(self._by_session) or bool(self._all) or bool(self._listeners)
+        return bool(self._by_session) or bool(self._listeners)
 
-    def subscribe(self, session_id: str | None) -> Subscription:
-        """Listen to one session, or to all."""
+    def subscribe(self, session_id: str) -> Subscription:
+        """Listen to one session."""
         subscription = Subscription()
-        group = self._all if session_id is None else self._by_session.setdefault(session_id, set())
-        group.add(subscription)
+        self._by_session.setdefault(session_id, set()).add(subscription)
         return subscription
 
-    def unsubscribe(self, session_id: str | None, subscription: Subscription) -> None:
+    def unsubscribe(self, session_id: str, subscription: Subscription) -> None:
         """Stop listening."""
-        if session_id is None:
-            self._all.discard(subscription)
-            return
         group = self._by_session.get(session_id)
         if group is not None:
             group.discard(subscription)
@@ -111,7 +108,7 @@ class Hub:
                 del self._by_session[session_id]
 
     def listen(self, session_id: str, listener: Callable[[Event], None]) -> None:
-        """Call `listener` with each durable event as it is heard; for those who act on events, not show them."""
+        """Call `listener` with each durable event as it is heard, and with DELETED; for those who act on events."""
         self._listeners.setdefault(session_id, set()).add(listener)
 
     def unlisten(self, session_id: str, listener: Callable[[Event], None]) -> None:
@@ -121,9 +118,13 @@ class Hub:
         if not group:
             self._listeners.pop(session_id, None)
 
-    def sessions(self) -> list[str]:
-        """The sessions somebody listens to."""
+    def followed(self) -> list[str]:
+        """The sessions somebody follows."""
         return list(self._by_session)
+
+    def sessions(self) -> list[str]:
+        """The sessions somebody listens to, or whose open text is held."""
+        return list({*self._by_session, *self._listeners, *self.open})
 
     def publish(self, events: Iterable[Event]) -> None:
         """Tell of events that are on disk now; each once, in the order of the log."""
@@ -145,16 +146,17 @@ class Hub:
         self._push(delta.session_id, delta)
 
     def wake_session(self, session_id: str) -> None:
-        """Let the session's followers look at the log again (it was deleted)."""
+        """The session was deleted: let its followers look at the log again, and tell its listeners."""
         self.open.pop(session_id, None)
         for subscription in self._by_session.get(session_id, ()):
             subscription.lagging = True
             subscription.wake()
+        deleted = Event(0, "", session_id, None, DELETED, b"{}")
+        for listener in tuple(self._listeners.get(session_id, ())):
+            listener(deleted)
 
     def _push(self, session_id: str, item: Item) -> None:
         for subscription in self._by_session.get(session_id, ()):
-            subscription.push(item)
-        for subscription in self._all:
             subscription.push(item)
 
     def _settle(self, event: Event) -> None:

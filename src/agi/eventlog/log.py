@@ -12,28 +12,26 @@ import contextlib
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from functools import partial
+from concurrent.futures import Future
 from pathlib import Path
 
 import msgspec
 
-from agi.errors import NotFound, StorageError
+from agi.errors import StorageError, Unavailable
 from agi.eventlog import leases
+from agi.eventlog.append import Append, Encoded, Find, no_session, one_line
 from agi.eventlog.base import Check, Cursor, Entries, Entry, Lease, LiveDelta, Projection
+from agi.eventlog.catching_up import CatchingUp
 from agi.eventlog.follow import Batch, Follower
 from agi.eventlog.hub import Hub
-from agi.eventlog.mirror import STATE_CHANGES, Mirror
-from agi.eventlog.rows import insert, read_page
+from agi.eventlog.mirror import Mirror
+from agi.eventlog.rows import read_page
 from agi.eventlog.schema import STEPS, connect, prepare
 from agi.eventlog.watch import Watch
 from agi.eventlog.writer import Job, Writer
-from agi.protocol.events import Event, ModelOutputDelta, SessionCreated, encode_data
+from agi.protocol.events import Event, ModelOutputDelta, encode_data
 from agi.protocol.times import Clock, to_rfc3339
 from agi.redaction import Redactor
-
-
-Encoded = tuple[str | None, str, bytes]
-Find = Callable[[sqlite3.Connection], list[Encoded]]
 
 
 class EventLog:
@@ -63,6 +61,7 @@ class EventLog:
         self.watch = Watch(self.db, self.hub)
         self.mirror = Mirror(folder / "sessions", self.path)
         self._writer = Writer(self.path, projection.rolled_back)
+        self._catching_up: CatchingUp | None = None
 
     async def append(
         self, session_id: str, entries: Entries, *, lease: Lease | None = None, check: Check | None = None
@@ -81,11 +80,11 @@ class EventLog:
         else:
             encoded = self._encoded(entries)
             find = lambda db: encoded  # noqa: E731
-        return self._writer.submit(_Append(self, session_id, to_rfc3339(self._clock()), find, lease, check))
+        return self._writer.submit(Append(self, session_id, to_rfc3339(self._clock()), find, lease, check))
 
     def _encoded(self, entries: Sequence[Entry]) -> list[Encoded]:
         clean = self.redactor.clean
-        return [(turn_id, data.TYPE, _one_line(clean(encode_data(data)))) for turn_id, data in entries]
+        return [(turn_id, data.TYPE, one_line(clean(encode_data(data)))) for turn_id, data in entries]
 
     def say_live(self, session_id: str, turn_id: str | None, seq: int, data: ModelOutputDelta) -> None:
         """Show open text to live followers before it is in the log."""
@@ -125,17 +124,30 @@ class EventLog:
 
         def work(db: sqlite3.Connection) -> None:
             if not db.execute("DELETE FROM events WHERE session_id=?", (session_id,)).rowcount:
-                raise _no_session(session_id)
+                raise no_session(session_id)
             self.projection.forget(db, session_id)
             db.execute("DELETE FROM leases WHERE session_id=?", (session_id,))
             db.execute("UPDATE meta SET value=value+1 WHERE key='deletions'")
 
         await self._writer.submit(_Followed(work, lambda: self.mirror.forget(session_id)))
-        self.hub.wake_session(session_id)
+        self.watch.look_for_deletions()
 
     async def take_lease(self, session_id: str) -> Lease:
         """Become the process that runs this session; raises Conflict while another one does."""
-        return await self._writer.submit(Job(lambda db: leases.take(db, session_id, self.owner)))
+        taking = self._writer.submit(Job(lambda db: leases.take(db, session_id, self.owner)))
+        try:
+            return await asyncio.shield(taking)
+        except asyncio.CancelledError:
+            taking.add_done_callback(self._give_back)  # nobody will know that it was taken
+            raise
+
+    def _give_back(self, taking: asyncio.Future[Lease]) -> None:
+        if taking.cancelled() or taking.exception() is not None:
+            return
+        lease = taking.result()
+        with contextlib.suppress(Unavailable):  # a log that closes gives all of them back
+            releasing = self._writer.submit(Job(lambda db: leases.release(db, lease)))
+            releasing.add_done_callback(lambda done: done.cancelled() or done.exception())  # it expires all the same
 
     async def release_lease(self, lease: Lease) -> None:
         """Let another process run the session."""
@@ -146,22 +158,33 @@ class EventLog:
         await self._writer.submit(Job(lambda db: leases.renew(db, self.owner)))
 
     async def mirrored(self) -> None:
-        """Return once the mirror has caught up with what was appended so far."""
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[None] = loop.create_future()
-        tell = partial(self.mirror.call_when_written, partial(_finish_soon, loop, done))
-        await self._writer.submit(_Followed(lambda db: None, tell))
-        await done
+        """Return once the mirror has what was appended so far."""
+        asked: list[Future[None]] = []
+        await self._writer.submit(_Followed(lambda db: None, lambda: asked.append(self.mirror.ask(lambda: None))))
+        await asyncio.wrap_future(asked[0])
+
+    def catch_up_mirrors(self) -> CatchingUp:
+        """Begin to make up, in the background, for what killed processes kept from the mirrors; once, at a start."""
+        if self._catching_up is None:
+            self._catching_up = CatchingUp(self.db, self.path, self.mirror, self.projection, self._writer)
+        return self._catching_up
 
     async def close(self) -> None:
         """Finish what is queued, give back every lease and close every file."""
         await self.watch.stop()
+        if self._catching_up is not None:
+            await self._catching_up.stop()
         with contextlib.suppress(StorageError):  # a disk that fails now must not keep us from closing
-            await self._writer.submit(Job(lambda db: leases.release_all(db, self.owner)))
+            await self._writer.submit(Job(self._leave))
         self._writer.stop()
         await asyncio.to_thread(self._writer.join)
         await asyncio.to_thread(self.mirror.close)
         self.db.close()
+
+    def _leave(self, db: sqlite3.Connection) -> None:
+        leases.release_all(db, self.owner)
+        if self._catching_up is not None:
+            self._catching_up.record(db)
 
 
 class _Followed(Job[None]):
@@ -176,82 +199,3 @@ class _Followed(Job[None]):
     def committed(self) -> None:
         """The mirror is told."""
         self._then()
-
-
-class _Append(Job[list[Event]]):
-    """Events of one session on their way to disk."""
-
-    __slots__ = ("_check", "_find", "_last_id", "_lease", "_log", "_session_id", "_snapshot", "_ts")
-
-    def __init__(
-        self,
-        log: EventLog,
-        session_id: str,
-        ts: str,
-        find: Find,
-        lease: Lease | None,
-        check: Check | None,
-    ) -> None:
-        super().__init__(self._write)
-        self._log = log
-        self._session_id = session_id
-        self._ts = ts
-        self._find = find
-        self._lease = lease
-        self._check = check
-        self._last_id = 0
-        self._snapshot: bytes | None = None
-
-    def _write(self, db: sqlite3.Connection) -> list[Event]:
-        if self._lease is not None:
-            leases.require(db, self._lease)
-        if self._check is not None:
-            self._check(db)
-        seq = db.execute("SELECT max(seq) FROM events WHERE session_id=?", (self._session_id,)).fetchone()[0] or 0
-        encoded = self._find(db)
-        if not seq and encoded[0][1] != SessionCreated.TYPE:
-            raise _no_session(self._session_id)  # deleted meanwhile: a late word must not bring back half of it
-        events = [
-            Event(seq + n, self._ts, self._session_id, turn_id, kind, raw)
-            for n, (turn_id, kind, raw) in enumerate(encoded, 1)
-        ]
-        for event in events:
-            self._last_id = insert(db, event)
-        self._log.projection.apply(db, self._session_id, events)
-        if any(event.type in STATE_CHANGES for event in events):
-            self._snapshot = self._log.projection.snapshot(db, self._session_id)
-        return events
-
-    def committed(self) -> None:
-        """The mirror follows."""
-        self._log.mirror.follow(self._session_id, self.result, self._snapshot)
-
-    def told(self) -> None:
-        """Everybody hears of it."""
-        self._log.watch.hear(self.result, self._last_id)
-
-
-def _no_session(session_id: str) -> NotFound:
-    return NotFound(
-        f"There is no session {session_id[:80]!r}.",
-        code="session_not_found",
-        hint="List the sessions with GET /v1/sessions or `agi sessions`.",
-    )
-
-
-def _one_line(raw: bytes) -> bytes:
-    """The same JSON as one line of a mirror: a model may have written its arguments over several."""
-    return raw.replace(b"\n", b" ").replace(b"\r", b" ") if b"\n" in raw or b"\r" in raw else raw
-
-
-def _finish_soon(loop: asyncio.AbstractEventLoop, done: asyncio.Future[None]) -> None:
-    """On the mirror's thread: let somebody go on, if they still wait."""
-    try:
-        loop.call_soon_threadsafe(_finish, done)
-    except RuntimeError:
-        return  # their loop is gone
-
-
-def _finish(done: asyncio.Future[None]) -> None:
-    if not done.done():
-        done.set_result(None)

@@ -2,7 +2,7 @@
 
 Never the truth while the database is there, but enough to rebuild it. The mirror follows each commit and is synced to
 disk when a turn ends; what a crash or a full disk kept from it is made up for from the database, when the file is
-opened the next time. May import: protocol, eventlog.
+opened the next time or at the daemon's start. May import: protocol, eventlog.
 """
 
 from __future__ import annotations
@@ -11,16 +11,18 @@ import os
 import queue
 import re
 import shutil
-import sqlite3
+import stat
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from contextlib import closing
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
-from agi.errors import StorageError
 from agi.eventlog.base import ENDINGS
 from agi.eventlog.rows import read_page
 from agi.eventlog.schema import connect
@@ -30,28 +32,35 @@ STATE_CHANGES = ENDINGS | {
     "session_created",
     "session_updated",
     "message_added",
+    "turn_requested",
     "turn_started",
+    "turn_resumed",
     "approval_requested",
     "approval_granted",
     "approval_denied",
+    "verification_started",
+    "verification_completed",
     "session_completed",
     "session_failed",
     "session_canceled",
 }
+"""The events after which `session.json` is written anew."""
 OPEN_FILES = 64
 PAUSE_S = 0.01
 """How long the mirror lets the turn go first: both need the interpreter, and only the turn has somebody waiting."""
 TAIL = 4096
+PAGE = 200
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,100}", re.ASCII)
 
 _Job = Callable[[], object]
+T = TypeVar("T")
 
 
 class Mirror:
     """Writes what was committed, in order, without holding up the writer."""
 
     def __init__(self, folder: Path, database: Path) -> None:
-        self._folder = folder
+        self.folder = folder
         self._database = database
         self._files: OrderedDict[str, int] = OrderedDict()
         self._written: dict[str, int] = {}
@@ -59,10 +68,10 @@ class Mirror:
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._wanted = threading.Event()
         """Set while somebody waits for the mirror."""
-        self._thread = threading.Thread(target=self._run, name="agi-mirror", daemon=True)
-        self._thread.start()
         self.failure: Exception | None = None
         """The last write that failed; the log itself is not affected."""
+        self._thread = threading.Thread(target=self._run, name="agi-mirror", daemon=True)
+        self._thread.start()
 
     def follow(self, session_id: str, events: Sequence[Event], snapshot: bytes | None) -> None:
         """Write these events, and the session's snapshot if there is a new one."""
@@ -72,16 +81,12 @@ class Mirror:
         """Remove a deleted session's folder, attachments and artifacts included."""
         self._jobs.put(lambda: self._remove(session_id))
 
-    def flush(self) -> None:
-        """Wait until everything handed over so far is written."""
-        done = threading.Event()
-        self.call_when_written(done.set)
-        done.wait(30)
-
-    def call_when_written(self, told: Callable[[], object]) -> None:
-        """Call `told`, on the mirror's thread, once everything handed over so far is written."""
-        self._jobs.put(told)
+    def ask(self, work: Callable[[], T]) -> Future[T]:
+        """Have `work` done on the mirror's thread, once everything handed over so far is written."""
+        answer: Future[T] = Future()
+        self._jobs.put(partial(_answer, work, answer))
         self._wanted.set()
+        return answer
 
     def close(self) -> None:
         """Write what is queued and stop."""
@@ -96,7 +101,7 @@ class Mirror:
                 self._wanted.clear()
             try:
                 job()
-            except (OSError, StorageError, sqlite3.Error) as error:
+            except Exception as error:  # whatever is wrong with one session's files, the others are mirrored
                 self.failure = error
         for fd in self._files.values():
             os.close(fd)
@@ -107,19 +112,31 @@ class Mirror:
             _write_all(fd, b"".join(b"%b\n" % event.envelope() for event in events))
             self._written[session_id] = events[-1].seq
             if snapshot is not None:
-                replace_file(session_folder(self._folder, session_id) / "session.json", snapshot)
+                replace_file(session_folder(self.folder, session_id) / "session.json", snapshot)
             if any(event.type in ENDINGS for event in events):
                 os.fdatasync(fd)
-        except OSError:
+        except Exception:
             self._close(session_id)  # opening it again finds out what is missing
+            raise
+
+    def restore(self, session_id: str, through: int, snapshot: bytes | None) -> None:
+        """Make up for what a session's files lack up to event `through`; on the mirror's thread."""
+        try:
+            fd = self._file(session_id, through + 1)
+            self._written[session_id] = through
+            if snapshot is not None:
+                replace_file(session_folder(self.folder, session_id) / "session.json", snapshot)
+            os.fdatasync(fd)
+        except Exception:
+            self._close(session_id)
             raise
 
     def _file(self, session_id: str, first: int) -> int:
         """The open mirror of a session, up to the event before `first`."""
         fd = self._files.get(session_id)
         if fd is None:
-            folder = session_folder(self._folder, session_id)
-            for made in (self._folder, folder):
+            folder = session_folder(self.folder, session_id)
+            for made in (self.folder, folder):
                 made.mkdir(parents=True, exist_ok=True, mode=0o700)
             fd = self._files[session_id] = open_mirror(folder / "events.ndjson")
             if len(self._files) > OPEN_FILES:
@@ -131,11 +148,13 @@ class Mirror:
 
     def _make_up(self, fd: int, session_id: str, first: int) -> None:
         """Write what the mirror lacks before `first`: another process may not have come to it."""
-        last = last_seq(fd)
-        if last >= first - 1:
+        last = last_seq(fd, session_id, first - 1)
+        if last == first - 1:
             return
         with closing(connect(self._database)) as db:
-            while last < first - 1 and (page := read_page(db, session_id, last, min(1000, first - 1 - last))):
+            while page := [
+                one for one in read_page(db, session_id, last, min(PAGE, first - 1 - last)) if one.seq < first
+            ]:
                 _write_all(fd, b"".join(b"%b\n" % event.envelope() for event in page))
                 last = page[-1].seq
 
@@ -147,7 +166,7 @@ class Mirror:
 
     def _remove(self, session_id: str) -> None:
         self._close(session_id)
-        shutil.rmtree(session_folder(self._folder, session_id), ignore_errors=True)
+        shutil.rmtree(session_folder(self.folder, session_id), ignore_errors=True)
 
 
 def session_folder(sessions: Path, session_id: str) -> Path:
@@ -160,15 +179,21 @@ def session_folder(sessions: Path, session_id: str) -> Path:
 
 def open_mirror(path: Path) -> int:
     """Open a mirror for appending, behind a line break if a crash left half a line."""
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
-    size = os.fstat(fd).st_size
-    if size and os.pread(fd, 1, size - 1) != b"\n":
-        _write_all(fd, b"\n")
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+    try:
+        state = os.fstat(fd)
+        if not stat.S_ISREG(state.st_mode):
+            raise PermissionError(f"{path} is not a regular file")
+        if state.st_size and os.pread(fd, 1, state.st_size - 1) != b"\n":
+            _write_all(fd, b"\n")
+    except OSError:
+        os.close(fd)
+        raise
     return fd
 
 
-def last_seq(fd: int) -> int:
-    """The number of the last event a mirror holds; half a line at its end does not count."""
+def last_seq(fd: int, session_id: str, newest: int) -> int:
+    """The number of the last event a mirror holds; what is half a line, or beyond `newest`, does not count."""
     end, tail = os.fstat(fd).st_size, b""
     while end > 0:
         start = max(0, end - max(TAIL, len(tail)))
@@ -176,9 +201,11 @@ def last_seq(fd: int) -> int:
         lines = tail.split(b"\n")
         for line in reversed(lines[1:] if start else lines):
             try:
-                return parse_envelope(line).seq
-            except (msgspec.DecodeError, UnicodeDecodeError):
+                event = parse_envelope(line)
+            except (msgspec.DecodeError, ValueError, RecursionError):
                 continue
+            if event.session_id == session_id and event.seq <= newest:
+                return event.seq
         end = start
     return 0
 
@@ -194,6 +221,14 @@ def replace_file(path: Path, data: bytes, *, durable: bool = False) -> None:
     finally:
         os.close(fd)
     os.replace(beside, path)
+
+
+def _answer(work: Callable[[], T], answer: Future[T]) -> None:
+    if answer.set_running_or_notify_cancel():
+        try:
+            answer.set_result(work())
+        except Exception as error:  # it goes to whoever asked
+            answer.set_exception(error)
 
 
 def _write_all(fd: int, data: bytes) -> None:

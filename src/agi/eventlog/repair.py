@@ -16,7 +16,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from agi.errors import Damaged
+from agi.errors import Damaged, StorageError
 from agi.eventlog.base import Projection
 from agi.eventlog.mirror import replace_file, session_folder
 from agi.eventlog.rows import insert, read_page
@@ -30,7 +30,7 @@ from agi.eventlog.salvage import (
     read_snapshot,
     set_aside_lines,
 )
-from agi.eventlog.schema import STEPS, connect, prepare
+from agi.eventlog.schema import STEPS, UNREADABLE, connect, prepare, unreadable
 from agi.protocol.events import Event
 from agi.protocol.ids import SESSION, is_id
 
@@ -49,12 +49,17 @@ class Repair(Struct, kw_only=True):
 
 
 def needs_rebuild(database: Path, folder: Path) -> bool:
-    """Tell whether the database is damaged, or is missing or empty although there is something to make it from."""
+    """Tell whether the database is damaged, or is missing or empty although there is something to make it from.
+
+    Raises StorageError where that cannot be told: a database that is locked, or out of reach, may be a good one.
+    """
     try:
-        if database.exists() and _has_events(database):
+        if database.exists() and _is_told(database):
             return False
-    except (Damaged, sqlite3.DatabaseError):
+    except Damaged:
         return True
+    except OSError as error:
+        raise StorageError(f"{database} cannot be read: {error.strerror}.", hint="Check who may read it.") from error
     return next(mirrors(folder), None) is not None
 
 
@@ -94,6 +99,7 @@ def rebuild_mirrors(folder: Path, database: Path, projection: Projection) -> Rep
     """Write anew every mirror that does not say exactly what the database says."""
     report = Repair()
     with closing(connect(database)) as db:
+        _refuse_holes(db, database)
         projection.epoch = int(db.execute("SELECT value FROM meta WHERE key='epoch'").fetchone()[0])
         for (session_id,) in db.execute("SELECT DISTINCT session_id FROM events ORDER BY session_id").fetchall():
             if not is_id(session_id, SESSION):
@@ -107,12 +113,23 @@ def rebuild_mirrors(folder: Path, database: Path, projection: Projection) -> Rep
     return report
 
 
-def _has_events(database: Path) -> bool:
+def _is_told(database: Path) -> bool:
+    """Whether it holds events, or holds none for a reason: all were deleted, or the mirrors had none."""
     with closing(connect(database)) as db:
-        if not db.execute("SELECT 1 FROM sqlite_master WHERE name='events'").fetchone():
-            return False
-        db.execute("SELECT 1 FROM events LIMIT 1").fetchone()
-        return True
+        try:
+            if not db.execute("SELECT 1 FROM sqlite_master WHERE name='events'").fetchone():
+                return False
+            reason = "SELECT 1 FROM meta WHERE (key='deletions' AND value<>'0') OR (key='epoch' AND value<>'1')"
+            return bool(db.execute("SELECT 1 FROM events LIMIT 1").fetchone() or db.execute(reason).fetchone())
+        except UNREADABLE as error:
+            raise unreadable(database, error) from error
+
+
+def _refuse_holes(db: sqlite3.Connection, database: Path) -> None:
+    """What the database lost may be in the mirrors, so they are not to be made from it."""
+    holes = "SELECT session_id FROM events GROUP BY session_id HAVING count(*)<>max(seq) OR min(seq)<>1"
+    if (row := db.execute(holes).fetchone()) is not None:
+        raise Damaged(f"{database} lacks events of {row[0]}.", hint="Run `agi repair --from-mirrors` to make it again.")
 
 
 def _mirror_again(path: Path, lines: list[bytes], report: Repair) -> bool:

@@ -17,7 +17,7 @@ import msgspec
 
 from agi.errors import StorageError
 from agi.eventlog.rows import SELECT
-from agi.eventlog.schema import connect
+from agi.eventlog.schema import UNREADABLE, connect
 from agi.protocol.events import Event, Notice, SessionCreated, encode_data, parse_envelope
 from agi.protocol.ids import SESSION, is_id
 from agi.protocol.sessions import Session
@@ -82,7 +82,7 @@ def read_snapshot(path: Path) -> Session | None:
     try:
         snapshot = msgspec.json.decode(read_file(path), type=Session)
         to_millis(snapshot.created_at)
-    except (OSError, msgspec.DecodeError, ValueError):
+    except (OSError, msgspec.DecodeError, ValueError, RecursionError):
         return None
     return snapshot
 
@@ -184,7 +184,7 @@ def _scan(db: sqlite3.Connection, order: str, found: dict[str, Events]) -> bool:
             event = _event_from(seq, texts)
             if event is not None:
                 found.setdefault(event.session_id, {})[event.seq] = event
-    except sqlite3.DatabaseError:
+    except UNREADABLE:
         return False
     return True
 

@@ -16,6 +16,9 @@ from agi.errors import Damaged, StorageError
 from agi.eventlog.base import Step
 
 BUSY_MS = 20_000
+UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
+"""What reading a database may raise; SQLite's own words about a damaged one may not even be text."""
+_DAMAGE = ("malformed", "not a database", "file is encrypted", "unsupported file format")
 
 
 def _events(db: sqlite3.Connection) -> None:
@@ -45,16 +48,16 @@ def connect(path: Path, *, any_thread: bool = False) -> sqlite3.Connection:
             cached_statements=256,
             check_same_thread=not any_thread,
         )
-    except sqlite3.DatabaseError as error:
-        raise _unreadable(path, error) from error
+    except UNREADABLE as error:
+        raise unreadable(path, error) from error
     try:
         _use_wal(db)
         db.execute("PRAGMA synchronous=FULL")
         db.execute("PRAGMA foreign_keys=ON")
         db.execute("PRAGMA wal_autocheckpoint=4000")
-    except sqlite3.DatabaseError as error:
+    except UNREADABLE as error:
         db.close()
-        raise _unreadable(path, error) from error
+        raise unreadable(path, error) from error
     return db
 
 
@@ -96,8 +99,8 @@ def prepare(path: Path, steps: Sequence[Step]) -> None:
             step(db)
         db.execute(f"PRAGMA user_version={len(steps)}")
         db.execute("COMMIT")
-    except sqlite3.DatabaseError as error:
-        raise _unreadable(path, error) from error
+    except UNREADABLE as error:
+        raise unreadable(path, error) from error
     finally:
         db.close()
 
@@ -106,7 +109,10 @@ def _version(db: sqlite3.Connection) -> int:
     return int(db.execute("PRAGMA user_version").fetchone()[0])
 
 
-def _unreadable(path: Path, error: sqlite3.DatabaseError) -> StorageError:
-    if isinstance(error, sqlite3.OperationalError) and "malformed" not in str(error):
-        return StorageError(f"{path} cannot be opened: {error}.", hint="Check that the folder exists and is writable.")
-    return Damaged(f"{path} is not a readable database: {error}.", hint="Run `agi repair` to rebuild it.")
+def unreadable(path: Path, error: Exception) -> StorageError:
+    """Make the error of a database that cannot be read; a lock, a missing permission or a failing disk is no damage."""
+    if isinstance(error, UnicodeDecodeError) or any(word in str(error) for word in _DAMAGE):
+        return Damaged(f"{path} is not a readable database: {error}.", hint="Run `agi repair` to rebuild it.")
+    return StorageError(
+        f"{path} cannot be read: {error}.", hint="Check the disk, that the folder is writable, and who else uses it."
+    )

@@ -68,10 +68,11 @@ class Watch:
             if now != version:
                 version = now
                 self.catch_up()
-                self._look_for_deletions()
+                self.look_for_deletions()
             await asyncio.sleep(POLL_S)
 
-    def _look_for_deletions(self) -> None:
+    def look_for_deletions(self) -> None:
+        """Tell whoever listens to a session that is gone, whichever process deleted it."""
         deletions = self._deleted()
         if deletions == self._deletions:
             return

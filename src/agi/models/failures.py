@@ -2,20 +2,18 @@
 
 It names the provider and the model, repeats a little of what the server said with the key taken out, says whether
 asking again may help, and which setting to look at. Asking again is the loop's business. May import: errors, config,
-net, models.catalog.
+net, models.catalog, models.verdicts.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from agi.errors import Invalid, ModelError
 from agi.models.catalog import KEY_VARIABLES
+from agi.models.verdicts import judge, may_pass, read_body, read_error, read_retry_after
 
 if TYPE_CHECKING:
     from agi.config import Secret
@@ -23,22 +21,9 @@ if TYPE_CHECKING:
 
 MAX_SAID = 500
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]+")
-_KEY_LIKE = re.compile(r"\b(?:sk|pk|rk|gsk|xai)-[^\s\"',;)]{4,}")
-_OVERFLOW = re.compile(
-    r"context[_ ]length[_ ]exceeded|exceed_context_size|maximum context length|available context size|context overflow"
-    r"|context (window|length|size) (is |of |was )?(exceed|too small)|maximum prompt length|request_too_large"
-    r"|exceeds? (the |this |model'?s? |your )*(context|maximum (number of tokens|context|prompt))|reduce the length of"
-    r"|(greater|longer|larger) than the (model'?s? )?(context|maximum)|too many (input )?tokens|input tokens exceed"
-    r"|(prompt|input|request|conversation|messages?) (is|are) too (long|large)|string_above_max_length"
-    r"|token limit exceeded|exceeded model token limit",
-    re.IGNORECASE,
-)
-_UNKNOWN_MODEL = re.compile(r"model_not_found|model .{0,100}(not found|does not exist)|no such model", re.IGNORECASE)
-_QUOTA = re.compile(
-    r"insufficient_quota|exceeded your current quota|insufficient (credits|balance|funds)", re.IGNORECASE
-)
-_PASSING = frozenset((408, 409, 429))
-_DEEPEST = 4
+_KEY_LIKE = re.compile(r"\b(?:(?:sk|pk|rk|gsk|xai)-|AIza)[^\s\"',;)]{4,}")
+_ASKED_FOR = {"true": True, "false": False}
+"""Some servers say in a header whether asking again may help, and know it best."""
 _PASSES = "The provider has trouble of its own: try again a little later."
 _HINTS = {
     "provider_auth": "Check the key: {key} in the configuration.",
@@ -48,56 +33,48 @@ _HINTS = {
     "context_overflow": "The conversation is longer than the model takes: begin a new one, or choose a larger model.",
     "redirect": "Check {setting}.baseUrl: redirects are not followed.",
     "network": "Check the network and {setting}.baseUrl.",
-    "unreadable": "Check that {setting}.baseUrl is the address of an OpenAI-compatible API.",
+    "unreadable": "Check that {setting}.baseUrl is the address of {api}.",
     "stream_cut": "Try again; what was said so far is kept.",
     "provider_error": "Try again; if it stays, look at the provider's status page.",
 }
 
 
-class Said(NamedTuple):
-    """What a server said of its failure: words for people, and its own code and type in one string."""
-
-    message: str
-    codes: str = ""
-    status: int | None = None
-
-
 class Failures:
-    """Makes the errors of one model at one provider."""
+    """Makes the errors of one model at one provider; `api` says what its address should be the address of."""
 
-    def __init__(self, provider: str, model: str, key: Secret | None) -> None:
+    def __init__(self, provider: str, model: str, key: Secret | None, *, api: str = "an OpenAI-compatible API") -> None:
         self._provider = provider
         self._who = f"{provider} ({model})"
         self._key = key
+        self._api = api
 
     def refused(self, status: int, headers: Mapping[str, str], body: bytes, now: float) -> ModelError:
         """The server answered with another status than 200."""
-        said = _read_body(body, headers.get("content-type", ""))
+        said = read_body(body, headers.get("content-type", ""))
         message = self._clean(said.message)
-        code = _code(status, f"{said.codes} {said.message}")
-        quota = status == 429 and _QUOTA.search(f"{said.codes} {said.message}") is not None
+        code, retryable, about = judge(status, said)
+        told = read_retry_after(headers, now)
         return ModelError(
             f"{self._who} answered {status}: {message}" if message else f"{self._who} answered {status}.",
             code=code,
-            hint=self._hint("quota" if quota else "redirect" if 300 <= status < 400 else code, status),
+            hint=self._hint(about, status),
             status=status,
-            retryable=_may_pass(status) and not quota and code != "context_overflow",
-            retry_after=read_retry_after(headers, now),
+            retryable=_ASKED_FOR.get(headers.get("x-should-retry", ""), retryable),
+            retry_after=said.wait if told is None else told,
         )
 
     def reported(self, error: object) -> ModelError:
         """The server put an error into the stream."""
-        said = _read_error(error)
-        overflow = _OVERFLOW.search(f"{said.codes} {said.message}") is not None
-        code = "context_overflow" if overflow else "provider_error"
-        lasting = overflow or "invalid_request" in said.codes or not _may_pass(said.status or 500)
+        said = read_error(error)
+        code, retryable, about = judge(None, said)
         message = self._clean(said.message) or "no reason given"
         return ModelError(
             f"{self._who} broke off its answer: {message}",
-            code=code,
-            hint=self._hint(code),
+            code="provider_error" if code == "provider_failed" else code,
+            hint=self._hint("provider_error" if about == "provider_failed" else about),
             status=said.status,
-            retryable=not lasting,
+            retryable=retryable,
+            retry_after=said.wait,
         )
 
     def unreachable(self, error: NetError, *, begun: bool) -> ModelError:
@@ -146,76 +123,5 @@ class Failures:
         setting = f"providers.{self._provider}"
         variable = KEY_VARIABLES.get(self._provider)
         key = f"{variable} or {setting}.apiKey" if variable else f"{setting}.apiKey"
-        unknown = _PASSES if _may_pass(status) else "The provider does not accept the request as it is."
-        return _HINTS.get(about, unknown).format(setting=setting, key=key)
-
-
-def read_retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """How many seconds the server asks to wait, from `retry-after-ms` or `retry-after` (seconds or a date)."""
-    millis = _number(headers.get("retry-after-ms", ""))
-    if millis is not None:
-        return millis / 1000
-    text = headers.get("retry-after", "").strip()
-    return _number(text) if not text or text[0] in "0123456789.+-" else _until(text, now)
-
-
-def _number(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return max(0.0, number) if math.isfinite(number) else None
-
-
-def _until(date: str, now: float) -> float | None:
-    from email.utils import parsedate_to_datetime  # late: heavy, and hardly ever needed
-
-    try:
-        return max(0.0, parsedate_to_datetime(date).timestamp() - now)
-    except (ValueError, OverflowError):
-        return None
-
-
-def _code(status: int, said: str) -> str:
-    if status in (401, 403):
-        return "provider_auth"
-    if status == 429:
-        return "rate_limited"
-    if status == 413 or _OVERFLOW.search(said):
-        return "context_overflow"
-    if status == 404 or (status in (400, 422) and _UNKNOWN_MODEL.search(said)):
-        return "model_not_found"
-    return "provider_failed"
-
-
-def _may_pass(status: int) -> bool:
-    return status in _PASSING or status >= 500
-
-
-def _read_body(body: bytes, content_type: str) -> Said:
-    """Find the words in the body of a refusal, whatever its form."""
-    start = body[:200].lstrip().lower()
-    if "html" in content_type or start.startswith((b"<!doctype", b"<html", b"<?xml")):
-        return Said("a web page instead of a model's answer")
-    try:
-        return _read_error(msgspec.json.decode(body))
-    except (ValueError, RecursionError):
-        return Said(body[: 8 * MAX_SAID].decode(errors="replace"))
-
-
-def _read_error(error: object) -> Said:
-    """Find the words in a decoded error: OpenAI's, Google's list, FastAPI's `detail`, or a plain string."""
-    for _ in range(_DEEPEST):
-        if isinstance(error, list) and error:
-            error = error[0]
-        elif isinstance(error, dict) and (error.get("error") or error.get("detail")):
-            error = error.get("error") or error["detail"]
-    if isinstance(error, str):
-        return Said(error)
-    if not isinstance(error, dict):
-        return Said("")
-    words = error.get("message") or error.get("msg")
-    codes = [str(error[name]) for name in ("code", "type", "status") if isinstance(error.get(name), str | int)]
-    number = error.get("code")
-    status = number if isinstance(number, int) and 400 <= number < 600 else None
-    return Said(words if isinstance(words, str) else "", " ".join(codes), status)
+        unknown = _PASSES if may_pass(status) else "The provider does not accept the request as it is."
+        return _HINTS.get(about, unknown).format(setting=setting, key=key, api=self._api)

@@ -2,18 +2,21 @@
 
 Unknown, missing and null fields, ids that are absent or repeated, one index for several calls, usage in a chunk of its
 own or not at all: all of these are met in the wild. Pure: bytes in, stream items out. May import: protocol,
-models.base, models.failures.
+models.base, models.failures, models.streaming, models.openai_chat_thoughts.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import msgspec
 from msgspec import Struct, field
 
-from agi.models.base import CallMade, Finished, ReasoningDelta, StreamItem, TextDelta
+from agi.models.base import CallMade, Finished, ReasoningDelta, ReasoningSealed, StreamItem, TextDelta
 from agi.models.failures import Failures
+from agi.models.openai_chat_thoughts import FieldName, add_details, seal_details, seal_field
+from agi.models.streaming import read_count, read_event
 from agi.protocol.ids import CALL, new_id
 from agi.protocol.messages import StopReason, Usage
 
@@ -25,7 +28,6 @@ _STOP_REASONS: dict[str, StopReason] = {
     "content_filter": "refusal",
 }
 _USABLE_ID = re.compile(r"[\x21-\x7e]{1,128}", re.ASCII)
-_MOST_TOKENS = 1 << 53
 
 
 class _Function(Struct):
@@ -43,6 +45,7 @@ class _Delta(Struct):
     content: object = None
     reasoning_content: object = None
     reasoning: object = None
+    reasoning_details: object = None
     refusal: object = None
     tool_calls: list[_ToolCall] | None = None
 
@@ -53,21 +56,9 @@ class _Choice(Struct):
     finish_reason: object = None
 
 
-class _Details(Struct):
-    cached_tokens: object = None
-    reasoning_tokens: object = None
-
-
-class _Usage(Struct):
-    prompt_tokens: object = None
-    completion_tokens: object = None
-    prompt_tokens_details: _Details | None = None
-    completion_tokens_details: _Details | None = None
-
-
 class _Chunk(Struct):
     choices: list[_Choice] | None = None
-    usage: _Usage | None = None
+    usage: object = None
     error: object = None
     message: object = None
     kind: object = field(name="object", default=None)
@@ -88,7 +79,7 @@ class _Call:
         self.arguments: list[str] = []
 
 
-class Answer:
+class ChatAnswer:
     """One answer: `take` each event's data, then `finish`."""
 
     def __init__(self, failures: Failures) -> None:
@@ -97,7 +88,9 @@ class Answer:
         self._by_index: dict[int, _Call] = {}
         self._reason: str | None = None
         self._refused = False
-        self._usage: _Usage | None = None
+        self._thinks_in: FieldName | None = None
+        self._details: list[dict[str, object]] = []
+        self._usage: object = None
         self.done = False
         """Whether the server said that nothing more comes."""
 
@@ -106,11 +99,6 @@ class Answer:
         """Whether the answer is whole; only its cost may still be missing."""
         return self.done or self._reason is not None
 
-    @property
-    def asks_for_tools(self) -> bool:
-        """Whether there are calls to finish."""
-        return bool(self._calls)
-
     def take(self, data: bytes, kind: str = "message") -> tuple[StreamItem, ...]:
         """Add one event and tell what it says; nothing counts after the end. Raises ModelError."""
         if self.done or not data:
@@ -118,37 +106,33 @@ class Answer:
         if data.startswith(_DONE):
             self.done = True
             return ()
-        chunk = self._read(data)
+        chunk = read_event(_decode, data, self._failures)
         if chunk.error or chunk.kind == "error" or kind == "error":
             raise self._failures.reported(chunk.error or {"message": chunk.message})
-        if chunk.usage is not None:
-            self._usage = chunk.usage
+        self._usage = chunk.usage or self._usage
         return self._take_choice(chunk.choices[0]) if chunk.choices else ()
 
-    def finish(self, used_ids: frozenset[str]) -> list[StreamItem]:
-        """The calls, in order, and how it ended; `used_ids` are those of earlier calls. Raises ModelError if cut."""
+    def take_whole(self, body: bytes) -> tuple[StreamItem, ...]:
+        """Take an answer that came in one piece, as some servers send it when there are tools. Raises ModelError."""
+        items = self.take(body)
+        self.done = True
+        return items
+
+    def finish(self) -> list[StreamItem]:
+        """The calls, in order and with ids of their own, and how it ended. Raises ModelError if it was cut."""
         if not self.complete:
             raise self._failures.cut()
         if self._reason == "error":
             raise self._failures.reported({"message": "the server ended it with an error"})
-        seen = set(used_ids)
+        seen: set[str] = set()
         calls: list[StreamItem] = []
         for call in sorted(self._calls, key=lambda call: call.index):
             usable = _USABLE_ID.fullmatch(call.id) and call.id not in seen
             call_id = call.id if usable else new_id(CALL)
             seen.add(call_id)
             calls.append(CallMade(call_id, call.name, "".join(call.arguments)))
-        return [*calls, Finished(stop_reason=self._stop_reason(), usage=_read_usage(self._usage))]
-
-    def _read(self, data: bytes) -> _Chunk:
-        try:
-            return _decode(data)
-        except (ValueError, RecursionError):
-            pass
-        try:
-            return _decode(_mend(data))
-        except (ValueError, RecursionError) as error:
-            raise self._failures.unreadable("sent something that is not a piece of an answer") from error
+        sealed = [ReasoningSealed(seal_details(self._details))] if self._details else self._seal()
+        return [*sealed, *calls, Finished(stop_reason=self._stop_reason(), usage=_read_usage(self._usage))]
 
     def _take_choice(self, choice: _Choice) -> tuple[StreamItem, ...]:
         if isinstance(choice.finish_reason, str) and choice.finish_reason:
@@ -159,16 +143,29 @@ class Answer:
         for position, call in enumerate(delta.tool_calls or ()):
             self._take_call(call, position if delta is choice.message else call.index)
         content = delta.content
-        if type(content) is str and not (delta.reasoning_content or delta.reasoning or delta.refusal):
+        if type(content) is str and not (self._thinks_in or _has_more(delta)):
             return (TextDelta(content),) if content else ()
-        return self._take_rest(delta)
+        return tuple(self._take_rest(delta))
 
-    def _take_rest(self, delta: _Delta) -> tuple[StreamItem, ...]:
-        thought = _text(delta.reasoning_content) or _text(delta.reasoning)
+    def _take_rest(self, delta: _Delta) -> Iterator[StreamItem]:
+        name: FieldName = "reasoning_content" if delta.reasoning_content else "reasoning"
+        if thought := _text(delta.reasoning_content) or _text(delta.reasoning):
+            self._thinks_in = name
+            yield ReasoningDelta(thought)
+        add_details(self._details, delta.reasoning_details)
+        if thought := _thinking(delta.content):
+            yield ReasoningDelta(thought)
         refusal = _text(delta.refusal)
         self._refused = self._refused or bool(refusal)
-        said = _text(delta.content) + refusal
-        return (*((ReasoningDelta(thought),) if thought else ()), *((TextDelta(said),) if said else ()))
+        if said := _text(delta.content) + refusal:
+            yield from self._seal()
+            yield TextDelta(said)
+
+    def _seal(self) -> Iterator[ReasoningSealed]:
+        """Thoughts end where something else begins; the field they came in is what brings them back."""
+        if self._thinks_in is not None:
+            yield ReasoningSealed(seal_field(self._thinks_in))
+            self._thinks_in = None
 
     def _take_call(self, delta: _ToolCall, index: int | None) -> None:
         function = delta.function or _Function()
@@ -208,12 +205,14 @@ def _begins_another(known: _Call, index: int | None, id: str, name: str) -> bool
     return index is None
 
 
-def _mend(data: bytes) -> bytes:
-    """Put U+FFFD where bytes or escapes are no letters (some servers cut an emoji in two); raises ValueError."""
-    import json  # late: it takes halves of surrogate pairs, which msgspec refuses
+def _has_more(delta: _Delta) -> object:
+    return delta.reasoning_content or delta.reasoning or delta.reasoning_details or delta.refusal
 
-    text = json.dumps(json.loads(data.decode(errors="replace")), ensure_ascii=False)
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
+
+def _thinking(content: object) -> str:
+    """The thoughts in a list of content parts, as Mistral sends them."""
+    parts = content if isinstance(content, list) else ()
+    return "".join(_text(part.get("thinking")) for part in parts if isinstance(part, dict))
 
 
 def _text(value: object) -> str:
@@ -232,18 +231,17 @@ def _written(arguments: object) -> str:
     return "" if arguments is None else msgspec.json.encode(arguments).decode()
 
 
-def _read_usage(usage: _Usage | None) -> Usage:
-    if usage is None:
-        return Usage(requests=1)
-    prompt, completion = usage.prompt_tokens_details, usage.completion_tokens_details
+def _read_usage(usage: object) -> Usage:
+    """What it cost, as far as the server tells it in numbers."""
+    prompt, completion = _field(usage, "prompt_tokens_details"), _field(usage, "completion_tokens_details")
     return Usage(
-        input_tokens=_count(usage.prompt_tokens),
-        output_tokens=_count(usage.completion_tokens),
-        cached_tokens=_count(prompt.cached_tokens) if prompt else 0,
-        reasoning_tokens=_count(completion.reasoning_tokens) if completion else 0,
+        input_tokens=read_count(_field(usage, "prompt_tokens")),
+        output_tokens=read_count(_field(usage, "completion_tokens")),
+        cached_tokens=read_count(_field(prompt, "cached_tokens")),
+        reasoning_tokens=read_count(_field(completion, "reasoning_tokens")),
         requests=1,
     )
 
 
-def _count(value: object) -> int:
-    return min(max(0, int(value)), _MOST_TOKENS) if isinstance(value, int | float) else 0
+def _field(value: object, name: str) -> object:
+    return value.get(name) if isinstance(value, dict) else None

@@ -2,22 +2,26 @@
 
 Pure, and the same input gives the same bytes. What stays the same from call to call (model, options, tools, system
 prompt) comes first and messages last, so that a longer conversation only adds at the end: providers charge less for a
-beginning they have seen. Sending and reading are `openai_chat`'s business. May import: errors, protocol, models.base.
+beginning they have seen. Sending and reading are `openai_chat`'s business. May import: errors, protocol, models.base,
+models.openai_chat_parts, models.openai_chat_thoughts, models.openai_schema.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from agi.errors import Invalid
 from agi.models.base import ModelRequest
+from agi.models.openai_chat_parts import Content, content_of, text_of
+from agi.models.openai_chat_thoughts import thoughts_of
+from agi.models.openai_schema import named_schema
 from agi.protocol.messages import Message
-from agi.protocol.parts import Audio, File, Image, Part, Text, ToolCallPart, ToolResultPart, plain_text
+from agi.protocol.parts import Json, ToolCallPart, ToolResultPart, plain_text
 from agi.protocol.tools import ToolDefinition
 
 LimitName = Literal["max_tokens", "max_completion_tokens"]
@@ -52,7 +56,10 @@ class _Call(Struct, frozen=True):
 class _Message(Struct, frozen=True, kw_only=True):
     role: str
     tool_call_id: str | UnsetType = UNSET
-    content: str | None
+    reasoning_content: str | UnsetType = UNSET
+    reasoning: str | UnsetType = UNSET
+    reasoning_details: Raw | UnsetType = UNSET
+    content: Content | None
     tool_calls: list[_Call] | UnsetType = UNSET
 
 
@@ -70,14 +77,17 @@ class _Body(Struct, frozen=True, kw_only=True):
     stop: object = UNSET
     max_tokens: object = UNSET
     max_completion_tokens: object = UNSET
+    reasoning_effort: object = UNSET
+    response_format: Json | UnsetType = UNSET
     tools: list[_Tool] | UnsetType = UNSET
     messages: list[_Message]
 
 
-def encode_request(model: str, request: ModelRequest, *, limit_name: LimitName) -> bytes:
+def encode_request(provider: str, model: str, request: ModelRequest, *, limit_name: LimitName) -> bytes:
     """Write the body of `POST …/chat/completions`; `limit_name` is what this server calls `max_tokens`."""
     options = {name: value for name, value in request.options.items() if value is not None}
     limit = options.get("max_tokens", UNSET)
+    conversation = (_messages(message, (provider, model), request.files) for message in request.messages)
     body = _Body(
         model=model,
         temperature=options.get("temperature", UNSET),
@@ -86,10 +96,16 @@ def encode_request(model: str, request: ModelRequest, *, limit_name: LimitName) 
         stop=options.get("stop", UNSET),
         max_tokens=limit if limit_name == "max_tokens" else UNSET,
         max_completion_tokens=limit if limit_name == "max_completion_tokens" else UNSET,
+        reasoning_effort=options.get("reasoning_effort", UNSET),
+        response_format=_response_format(options.get("schema")),
         tools=[_tool(tool) for tool in request.tools] or UNSET,
-        messages=[message for part in (_system(request), *map(_messages, request.messages)) for message in part],
+        messages=[message for part in (_system(request), *conversation) for message in part],
     )
     return _encode(body)
+
+
+def _response_format(schema: object) -> Json | UnsetType:
+    return {"type": "json_schema", "json_schema": named_schema(schema)} if isinstance(schema, dict) else UNSET
 
 
 def _system(request: ModelRequest) -> list[_Message]:
@@ -106,16 +122,28 @@ def _tool(tool: ToolDefinition) -> _Tool:
     return _Tool(_Function(tool.name, tool.description, tool.input_schema))
 
 
-def _messages(message: Message) -> Iterator[_Message]:
+def _messages(message: Message, maker: tuple[str, str], files: Mapping[str, bytes]) -> Iterator[_Message]:
     """One of our messages as the provider's: a tool message becomes one a result, an empty one none."""
     if message.role == "tool":
-        yield from (_result(part) for part in message.parts if isinstance(part, ToolResultPart))
+        yield from (_result(part, files) for part in message.parts if isinstance(part, ToolResultPart))
     elif message.role == "assistant":
-        text, calls = plain_text(message.parts), [_call(p) for p in message.parts if isinstance(p, ToolCallPart)]
-        if text or calls:
-            yield _Message(role="assistant", content=text or None, tool_calls=calls or UNSET)
-    elif text := _shown(message.parts):
-        yield _Message(role=message.role, content=text)
+        yield from _answered(message, maker)
+    elif content := content_of(message.parts, files):
+        yield _Message(role=message.role, content=content)
+
+
+def _answered(message: Message, maker: tuple[str, str]) -> Iterator[_Message]:
+    text, calls = plain_text(message.parts), [_call(p) for p in message.parts if isinstance(p, ToolCallPart)]
+    if text or calls:
+        thoughts = thoughts_of(message.parts, maker)
+        yield _Message(
+            role="assistant",
+            reasoning_content=thoughts.reasoning_content,
+            reasoning=thoughts.reasoning,
+            reasoning_details=thoughts.reasoning_details,
+            content=text or None,
+            tool_calls=calls or UNSET,
+        )
 
 
 def _call(part: ToolCallPart) -> _Call:
@@ -123,19 +151,8 @@ def _call(part: ToolCallPart) -> _Call:
     return _Call(part.content.id, _CallFunction(part.content.name, arguments))
 
 
-def _result(part: ToolResultPart) -> _Message:
+def _result(part: ToolResultPart, files: Mapping[str, bytes]) -> _Message:
+    """A result is text in this format: its pictures are spoken of."""
     result = part.content
-    return _Message(role="tool", tool_call_id=result.id, content=_shown(result.parts) or result.error or "(no output)")
-
-
-def _shown(parts: tuple[Part, ...]) -> str:
-    """Text parts as they are, attachments by name."""
-    return "\n".join(shown for part in parts if (shown := _show(part)))
-
-
-def _show(part: Part) -> str:
-    if isinstance(part, Text):
-        return part.text
-    if isinstance(part, Image | Audio | File):
-        return f"[attachment: {part.ref}, {part.mime_type}]"
-    return ""
+    content = text_of(result.parts, files) or result.error or "(no output)"
+    return _Message(role="tool", tool_call_id=result.id, content=content)

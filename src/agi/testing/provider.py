@@ -1,7 +1,7 @@
-"""A provider on loopback that plays a script: the real wire format over real sockets, and every fault on demand.
+"""A provider on loopback that plays a script: real wire formats over real sockets, and every fault on demand.
 
-Raw asyncio and replies encoded beforehand, so that it also serves benchmarks, as its own process:
-`python -m agi.testing.provider --script loop:50` prints its URL. May import: its siblings.
+The path decides the format (`formats`). Raw asyncio and replies encoded once, so that it also serves benchmarks, as
+its own process: `python -m agi.testing.provider --script loop:50` prints its URL. May import: its siblings.
 """
 
 from __future__ import annotations
@@ -12,8 +12,11 @@ from typing import Self
 
 import msgspec
 
-from agi.testing.replies import Gate, Reply, calls, chunk, fails, says
-from agi.testing.scripts import Asked, Script, in_order, loop_script
+from agi.testing.asked import Asked
+from agi.testing.formats import Format, chunk, encode, format_of
+from agi.testing.openai_chat_wire import CHAT
+from agi.testing.replies import Gate, Reply, Sent, calls, fails, says
+from agi.testing.scripts import Script, in_order, loop_script
 
 __all__ = ["Asked", "ProviderServer", "Reply", "Script", "calls", "fails", "loop_script", "main", "says"]
 
@@ -21,7 +24,7 @@ _MAX_BODY = 256 * 1024 * 1024
 
 
 class ProviderServer:
-    """Serves `/v1/chat/completions` and `/v1/models`; `async with` it, then ask at `base_url`."""
+    """Serves every known format at its usual path, and `/v1/models`; `async with` it, then ask at `base_url`."""
 
     def __init__(self, script: Script, *, port: int = 0, models: tuple[str, ...] = ("script",), record: bool = True):
         self._decide = script if callable(script) else in_order(script)
@@ -50,9 +53,14 @@ class ProviderServer:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     @property
+    def url(self) -> str:
+        """The server without any path, as some providers' base URLs are."""
+        return f"http://127.0.0.1:{self._port}"
+
+    @property
     def base_url(self) -> str:
         """What `OPENAI_BASE_URL` is set to."""
-        return f"http://127.0.0.1:{self._port}/v1"
+        return f"{self.url}/v1"
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -73,18 +81,19 @@ class ProviderServer:
 
     async def _answer(self, asked: Asked, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """Send the reply the script decides on; False if the connection is over."""
-        reply = self._reply(asked)
-        if reply.plain is not None and reply.ending == "whole" and not _wants_stream(asked):
-            writer.write(reply.plain_wire)
-        elif reply.head and reply.ending == "whole" and not (reply.gate or reply.pause or reply.apart):
-            writer.write(reply.wire)
-        else:
-            return await self._play(reply, reader, writer)
+        spoken = format_of(asked.path) if asked.method == "POST" else None
+        if spoken is not None:
+            asked = _understood(asked, spoken)
+        reply = self._reply(asked, spoken)
+        sent = encode(reply, spoken or CHAT, stream=asked.question.stream)
+        if not reply.head or reply.ending != "whole" or reply.gate or reply.pause or reply.apart:
+            return await self._play(reply, sent, reader, writer)
+        writer.write(sent.wire)
         await writer.drain()
         return True
 
-    def _reply(self, asked: Asked) -> Reply:
-        if asked.method == "POST" and asked.path.endswith("/chat/completions"):
+    def _reply(self, asked: Asked, spoken: Format | None) -> Reply:
+        if spoken is not None:
             if self._record:
                 self.requests.append(asked)
             return self._decide(asked)
@@ -94,15 +103,16 @@ class ProviderServer:
             return Reply(content_type="application/json", frames=(body,))
         return fails(404, f"There is no {asked.method} {asked.path} here.")
 
-    async def _play(self, reply: Reply, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+    async def _play(self, reply: Reply, sent: Sent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         if reply.head:
-            writer.write(reply.headlines)
-        for number, data in enumerate(reply.frames):
+            writer.write(sent.headlines)
+        for number, data in enumerate(sent.frames):
             if reply.gate is not None and number == reply.gate_at:
                 await self._hold(reply.gate, reader)
-            await asyncio.sleep(reply.pause)
-            writer.write(chunk(data))
-            await writer.drain()
+            if data:
+                await asyncio.sleep(reply.pause)
+                writer.write(chunk(data))
+                await writer.drain()
         return await self._end(reply, reader, writer)
 
     async def _hold(self, gate: Gate, reader: asyncio.StreamReader) -> None:
@@ -129,11 +139,11 @@ class ProviderServer:
         return False
 
 
-def _wants_stream(asked: Asked) -> bool:
+def _understood(asked: Asked, spoken: Format) -> Asked:
     try:
-        return asked.question.stream
+        return msgspec.structs.replace(asked, question=spoken.read(asked))
     except ValueError:
-        return False
+        return asked
 
 
 async def _read(reader: asyncio.StreamReader) -> Asked | None:

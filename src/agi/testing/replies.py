@@ -1,12 +1,16 @@
-"""What the scripted provider answers: whole HTTP replies in OpenAI's Chat Completions format, and faults put into them.
+"""What the scripted provider answers, in no wire format yet: words, thoughts, calls, cost, refusals, and their faults.
 
-Values only, encoded when made, so that a server can send thousands for little. Which reply answers which request is
-the script's business, sending them the server's. May import: nothing of ours.
+Values only; how they are written is a format's business (`formats`), which reply answers which request the script's,
+sending them the server's. May import: protocol.
+
+The frames of a reply are counted alike in every format, so that faults hit the same place: number 0 opens the answer,
+then comes one a piece, then why it ended, what it cost, and that it is over. A format that needs no frame of its own
+at some place leaves it empty.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from itertools import count, pairwise
 from typing import Literal, Protocol
@@ -15,13 +19,15 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agi.protocol.messages import Usage
+
 Ending = Literal["whole", "cut", "reset", "stall"]
 Arguments = Mapping[str, object] | str
+Frames = tuple[bytes, ...]
+Fault = Callable[[Frames], Frames]
+"""What goes wrong with the frames of a reply, whatever format they are in."""
 
-_encode = msgspec.json.encode
 _call_numbers = count(1)
-_REASONS = {200: "OK", 404: "Not Found", 429: "Too Many Requests", 500: "Internal Server Error"}
-DONE = b"data: [DONE]\n\n"
 
 
 class Gate(Protocol):
@@ -31,21 +37,93 @@ class Gate(Protocol):
         """Return when the way is free."""
 
 
-class Reply(Struct, frozen=True, kw_only=True, dict=True):
-    """One HTTP answer. `frames` are sent one write each where something happens between them, else all at once."""
+class Thought(Struct, frozen=True):
+    """A piece of what is thought aloud."""
 
+    text: str
+
+
+class Sealed(Struct, frozen=True):
+    """The thoughts end with something opaque; formats that know no such thing leave it out."""
+
+    signature: str
+
+
+class Said(Struct, frozen=True):
+    """A piece of the answer."""
+
+    text: str
+
+
+class Refused(Struct, frozen=True):
+    """A piece of a refusal; plain text in formats that do not tell it apart."""
+
+    text: str
+
+
+class Called(Struct, frozen=True):
+    """A tool is asked for: the call numbered `index` begins."""
+
+    index: int
+    id: str
+    name: str
+
+
+class Written(Struct, frozen=True):
+    """A piece of the arguments of the call numbered `index`."""
+
+    index: int
+    text: str
+
+
+class Refusal(Struct, frozen=True, kw_only=True):
+    """An error as a provider words it, instead of an answer or in the middle of one."""
+
+    status: int = 500
+    message: str = "scripted failure"
+    code: str | None = None
+    kind: str = "scripted_error"
+
+
+Piece = Thought | Sealed | Said | Refused | Called | Written | Refusal
+
+
+class Content(Struct, frozen=True, kw_only=True):
+    """One answer. `finish` is one of OpenAI's words (`stop`, `length`, `tool_calls`, `content_filter`) or any other."""
+
+    pieces: tuple[Piece, ...]
+    finish: str = "stop"
+    usage: Usage = Usage()
+
+
+class Sent(Struct, frozen=True):
+    """A reply in one format, ready for the socket."""
+
+    headlines: bytes
+    """The status line and the headers."""
+    frames: Frames
+    """The body, one write each where something happens between them."""
+    wire: bytes
+    """All of it in one piece."""
+
+
+class Reply(Struct, frozen=True, kw_only=True, dict=True):
+    """One HTTP answer. `frames` are sent as they are; without them `content` or `refusal` is, in the asker's format."""
+
+    content: Content | None = None
+    refusal: Refusal | None = None
+    frames: Frames = ()
+    faults: tuple[Fault, ...] = ()
+    """Done to the frames in this order."""
     status: int = 200
     content_type: str = "text/event-stream"
     headers: tuple[tuple[str, str], ...] = ()
-    frames: tuple[bytes, ...] = ()
-    plain: bytes | None = None
-    """The body for a request that did not ask for a stream; None sends the frames all the same."""
     head: bool = True
     """Whether status and headers are sent at all."""
     ending: Ending = "whole"
     """`cut` closes the connection before the body's end, `reset` resets it, `stall` says nothing more."""
     gate: Gate | None = None
-    """Waited for before the frame numbered `gate_at` (from 0) is sent."""
+    """Waited for before the frame numbered `gate_at` is sent."""
     gate_at: int = 0
     pause: float = 0.0
     """Seconds between two frames."""
@@ -53,55 +131,19 @@ class Reply(Struct, frozen=True, kw_only=True, dict=True):
     """Whether each frame is written by itself."""
 
     @cached_property
-    def headlines(self) -> bytes:
-        """The status line and the headers of the reply as a stream."""
-        return _headlines(self, self.content_type, "transfer-encoding: chunked")
-
-    @cached_property
-    def wire(self) -> bytes:
-        """The whole reply as a stream, in one piece."""
-        return b"".join((self.headlines, *(chunk(frame) for frame in self.frames), b"0\r\n\r\n"))
-
-    @cached_property
-    def plain_wire(self) -> bytes:
-        """The whole reply to a request that did not ask for a stream."""
-        body = self.plain or b""
-        return _headlines(self, "application/json", f"content-length: {len(body)}") + body
-
-
-def _headlines(reply: Reply, content_type: str, framing: str) -> bytes:
-    lines = [
-        f"HTTP/1.1 {reply.status} {_REASONS.get(reply.status, 'Status')}",
-        f"content-type: {content_type}",
-        framing,
-    ]
-    lines += [f"{name}: {value}" for name, value in reply.headers]
-    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
-
-
-def chunk(data: bytes) -> bytes:
-    """Frame a piece of a body for chunked transfer."""
-    return b"%x\r\n%b\r\n" % (len(data), data)
-
-
-def frame(delta: object, *, finish: str | None = None) -> bytes:
-    """One event of a stream, as OpenAI sends it."""
-    choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-    return _event({"choices": [choice], "usage": None})
+    def sent(self) -> dict[str, Sent]:
+        """The reply by format, once it was written in it, so that a server can send thousands for little."""
+        return {}
 
 
 def says(
-    text: str,
-    *,
-    chunks: int = 1,
-    reasoning: str = "",
-    finish: str = "stop",
-    usage: Mapping[str, object] | None = None,
+    text: str, *, chunks: int = 1, reasoning: str = "", seal: str = "", finish: str = "stop", usage: Usage | None = None
 ) -> Reply:
     """Answer with text in so many pieces, thought about aloud first if `reasoning` is given."""
-    deltas: list[object] = [{"reasoning_content": reasoning}] if reasoning else []
-    deltas += [{"content": piece} for piece in split(text, chunks)]
-    return _reply(deltas, {"content": text}, finish, usage)
+    pieces: list[Piece] = [Thought(reasoning)] if reasoning else []
+    pieces += [Sealed(seal)] if seal else []
+    pieces += [Said(piece) for piece in split(text, chunks)]
+    return answers(*pieces, finish=finish, usage=usage)
 
 
 def calls(
@@ -109,19 +151,21 @@ def calls(
     text: str = "",
     pieces: int = 1,
     finish: str = "tool_calls",
-    usage: Mapping[str, object] | None = None,
+    usage: Usage | None = None,
 ) -> Reply:
     """Ask for tools, each `(name, arguments)` or `(name, arguments, id)`; the arguments come in so many pieces."""
-    deltas: list[object] = [{"content": text}] if text else []
-    whole: list[object] = []
+    said: list[Piece] = [Said(text)] if text else []
     for index, (name, arguments, *given) in enumerate(wanted):
-        written = arguments if isinstance(arguments, str) else _encode(arguments).decode()
-        call_id = given[0] if given else f"call_script_{next(_call_numbers)}"
-        head = {"index": index, "id": call_id, "type": "function", "function": {"name": name, "arguments": ""}}
-        deltas.append({"tool_calls": [head]})
-        deltas += [_arguments(index, piece) for piece in split(written, pieces)]
-        whole.append({"id": call_id, "type": "function", "function": {"name": name, "arguments": written}})
-    return _reply(deltas, {"content": text or None, "tool_calls": whole}, finish, usage)
+        written = arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode()
+        said.append(Called(index, given[0] if given else f"call_script_{next(_call_numbers)}", name))
+        said += [Written(index, piece) for piece in split(written, pieces)]
+    return answers(*said, finish=finish, usage=usage)
+
+
+def answers(*pieces: Piece, finish: str = "stop", usage: Usage | None = None) -> Reply:
+    """Answer with these pieces, one a frame."""
+    spent = usage or Usage(input_tokens=10, output_tokens=len(pieces))
+    return Reply(content=Content(pieces=pieces, finish=finish, usage=spent))
 
 
 def fails(
@@ -134,13 +178,11 @@ def fails(
     body: bytes | None = None,
     content_type: str = "application/json",
 ) -> Reply:
-    """Refuse with a status, OpenAI's error object (or `body` as it is) and headers."""
-    written = body if body is not None else _encode({"error": {"message": message, "type": kind, "code": code}})
+    """Refuse with a status, the format's error object (or `body` as it is) and headers."""
+    refusal = Refusal(status=status, message=message, code=code, kind=kind) if body is None else None
+    lines = tuple((headers or {}).items())
     return Reply(
-        status=status,
-        content_type=content_type,
-        headers=tuple((headers or {}).items()),
-        frames=(written,) if written else (),
+        status=status, content_type=content_type, headers=lines, refusal=refusal, frames=(body,) if body else ()
     )
 
 
@@ -157,11 +199,11 @@ def never_begins(ending: Ending = "stall") -> Reply:
 
 def breaks(reply: Reply, after: int, ending: Ending) -> Reply:
     """Send only the first `after` frames; then end cleanly (`whole`), close, reset or fall silent."""
-    return replace(reply, frames=reply.frames[:after], ending=ending)
+    return replace(_with(reply, lambda frames: frames[:after]), ending=ending)
 
 
 def waits(reply: Reply, before: int, gate: Gate) -> Reply:
-    """Hold the frame numbered `before` (from 0), and all after it, until the gate opens."""
+    """Hold the frame numbered `before`, and all after it, until the gate opens."""
     return replace(reply, gate=gate, gate_at=before)
 
 
@@ -172,18 +214,22 @@ def paces(reply: Reply, seconds: float) -> Reply:
 
 def repeats(reply: Reply, number: int) -> Reply:
     """Send the frame numbered `number` twice."""
-    return replace(reply, frames=(*reply.frames[: number + 1], *reply.frames[number:]))
+    return _with(reply, lambda frames: (*frames[: number + 1], *frames[number:]))
 
 
 def inserts(reply: Reply, before: int, data: bytes) -> Reply:
     """Send something else, such as garbage, a comment or an error, before the frame numbered `before`."""
-    return replace(reply, frames=(*reply.frames[:before], data, *reply.frames[before:]))
+    return _with(reply, lambda frames: (*frames[:before], data, *frames[before:]))
 
 
 def slices(reply: Reply, size: int) -> Reply:
     """Send the same bytes in writes of `size`, wherever that cuts letters, lines and events."""
-    data = b"".join(reply.frames)
-    return replace(reply, frames=tuple(data[at : at + size] for at in range(0, len(data), size)), apart=True)
+
+    def sliced(frames: Frames) -> Frames:
+        data = b"".join(frames)
+        return tuple(data[at : at + size] for at in range(0, len(data), size))
+
+    return replace(_with(reply, sliced), apart=True)
 
 
 def split(text: str, count: int) -> list[str]:
@@ -193,23 +239,5 @@ def split(text: str, count: int) -> list[str]:
     return [text[start:end] for start, end in pairwise(cuts) if end > start]
 
 
-def _arguments(index: int, piece: str) -> object:
-    return {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
-
-
-def _event(fields: Mapping[str, object]) -> bytes:
-    head = {"id": "chatcmpl-script", "object": "chat.completion.chunk", "created": 0, "model": "script"}
-    return b"data: %b\n\n" % _encode({**head, **fields})
-
-
-def _reply(deltas: Sequence[object], message: object, finish: str, usage: Mapping[str, object] | None) -> Reply:
-    spent = usage or {"prompt_tokens": 10, "completion_tokens": len(deltas), "total_tokens": 10 + len(deltas)}
-    opening = frame({"role": "assistant", "content": ""})
-    frames = (opening, *map(frame, deltas), frame({}, finish=finish), _event({"choices": [], "usage": spent}), DONE)
-    choice = {"index": 0, "message": {"role": "assistant", **_fields(message)}, "finish_reason": finish}
-    head = {"id": "chatcmpl-script", "object": "chat.completion", "created": 0, "model": "script"}
-    return Reply(frames=frames, plain=_encode({**head, "choices": [choice], "usage": spent}))
-
-
-def _fields(message: object) -> dict[str, object]:
-    return dict(message) if isinstance(message, dict) else {}
+def _with(reply: Reply, fault: Fault) -> Reply:
+    return replace(reply, faults=(*reply.faults, fault))

@@ -1,58 +1,15 @@
 """Scripts: given a request, they decide the reply. By what was asked, or simply in order.
 
-A script that keeps nothing serves any number of conversations at once. Sending is the server's business.
-May import: nothing of ours but its sibling `replies`.
+A script that keeps nothing serves any number of conversations at once. Sending is the server's business, and a script
+knows no wire format. May import: its siblings `asked` and `replies`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cached_property
 
-import msgspec
-from msgspec import Struct
-
+from agi.testing.asked import Asked
 from agi.testing.replies import Arguments, Reply, calls, fails, says
-
-_decode_anything = msgspec.json.decode
-
-
-class Turn(Struct, frozen=True):
-    """One message of a request, as far as scripts decide by it."""
-
-    role: str = ""
-
-
-class Question(Struct, frozen=True):
-    """A request's body, as far as scripts decide by it."""
-
-    model: str = ""
-    stream: bool = False
-    messages: tuple[Turn, ...] = ()
-
-
-_decode_question = msgspec.json.Decoder(Question).decode
-
-
-class Asked(Struct, frozen=True, dict=True):
-    """One request as it arrived; header names are in lower case."""
-
-    method: str
-    path: str
-    headers: dict[str, str]
-    body: bytes
-
-    @cached_property
-    def json(self) -> dict[str, object]:
-        """The whole body."""
-        decoded = _decode_anything(self.body)
-        return decoded if isinstance(decoded, dict) else {}
-
-    @cached_property
-    def question(self) -> Question:
-        """The body, as far as scripts decide by it."""
-        return _decode_question(self.body)
-
 
 Script = Iterable[Reply] | Callable[[Asked], Reply]
 
@@ -69,11 +26,7 @@ def loop_script(
     ending = says(text, chunks=chunks)
 
     def decide(asked: Asked) -> Reply:
-        results = 0
-        for message in reversed(asked.question.messages):
-            if message.role == "user":
-                break
-            results += message.role == "tool"
+        results = asked.question.results
         return asking[results] if results < steps else ending
 
     return decide
