@@ -135,3 +135,27 @@ async def test_a_part_that_was_just_logged_is_not_heard_again_when_the_next_one_
 
     assert not twice
     assert [len(text) for text in heard.values()] == [1024, 1024, 1024, 10] * 5
+
+
+async def test_a_secret_said_in_small_pieces_is_never_shown(place):
+    """The beginning of a secret waits until it is known to be none; nothing else waits."""
+    place.harness.redactor.learn("sk-split-canary-123")
+    place.model.says("my key: sk-split-canary-123, or sk-something else. sk-sp", 3)
+    heard: list[str] = []
+
+    async def follow() -> None:
+        async for batch in place.harness.follow(place.session_id, Cursor()):
+            for one in batch.deliveries:
+                if isinstance(one.item.data, ModelOutputDelta):
+                    assert one.item.data.offset == len("".join(heard))
+                    heard.append(one.item.data.delta)
+
+    task = asyncio.create_task(follow())
+    await place.ask("tell")
+    await place.until(lambda: "".join(heard).endswith("sk-sp"))
+    task.cancel()
+
+    shown = "my key: " + "*" * 19 + ", or sk-something else. sk-sp"
+    assert "".join(heard) == shown
+    assert place.answer() == shown
+    assert b"canary" not in b"".join(event.raw for event in place.events())

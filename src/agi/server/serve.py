@@ -82,6 +82,7 @@ async def _run(
         harness.redactor.learn(token)
         speaker.warn_about(harness, site)
         await harness.recover()
+        harness.log.catch_up_mirrors()
         url = url_of(settings.host, sock.getsockname()[1])
 
         def announce() -> None:

@@ -9,6 +9,8 @@ import asyncio
 import sqlite3
 from collections.abc import Sequence
 
+import msgspec
+
 from agi.eventlog.base import Entries, Entry, Lease
 from agi.eventlog.log import EventLog
 from agi.protocol.events import Event, EventData, ModelOutputCompleted, ModelOutputDelta
@@ -36,6 +38,9 @@ class Journal:
         self._first: ModelOutputDelta | None = None
         self._part = ""
         """The part that speaks."""
+        self._held = ""
+        """The end of what it said, while that may be the beginning of a secret."""
+        self._last: ModelOutputDelta
         self._logged = 0
         self._wait = FIRST_WAIT_S
         self._timer: asyncio.TimerHandle | None = None
@@ -116,22 +121,39 @@ class Journal:
             await self.emit()
             await self.settle()
             self._part = delta.part_id
+        safe = self._held_back(delta)
+        if safe is None:
+            return
         if self._first is None:
-            self._first = delta
-        self._piece.append(delta.delta)
-        self._size += len(delta.delta)
-        self._log.say_live(self.session_id, self.turn_id, self._seq, delta)
+            self._first = safe
+        self._piece.append(safe.delta)
+        self._size += len(safe.delta)
+        self._log.say_live(self.session_id, self.turn_id, self._seq, safe)
         if self._size >= max(PIECE, self._logged // 2):
             self._flush()
         elif self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(self._wait, self._flush)
+
+    def _held_back(self, delta: ModelOutputDelta) -> ModelOutputDelta | None:
+        """What may be shown of it: the beginning of a secret waits until it is known to be none."""
+        text = self._held + delta.delta
+        unsafe = self._log.redactor.unfinished(text)
+        self._held = text[len(text) - unsafe :] if unsafe else ""
+        if unsafe == len(text):
+            self._last = delta
+            return None
+        if len(text) == len(delta.delta) and not unsafe:
+            return delta
+        offset = delta.offset + len(delta.delta) - len(text)
+        self._last = delta
+        return msgspec.structs.replace(delta, delta=text[: len(text) - unsafe], offset=offset)
 
     def note(self, data: EventData) -> None:
         """Append without waiting, such as a running tool's output."""
         self._keep(self._log.append_nowait(self.session_id, [(self.turn_id, data)], lease=self.lease))
 
     def _flush(self) -> None:
-        spoken = self._take()
+        spoken = self._take(keep_back=True)
         if spoken:
             self._wait = min(self._wait * 2, LONGEST_WAIT_S)
             self._logged += len(spoken[0].delta)
@@ -142,11 +164,22 @@ class Journal:
         self._under_way = future
         return future
 
-    def _take(self) -> tuple[ModelOutputDelta, ...]:
+    def _release(self) -> None:
+        """Nothing more follows what was held back, so it is no secret."""
+        held, self._held = self._held, ""
+        end = self._last.offset + len(self._last.delta)
+        rest = msgspec.structs.replace(self._last, delta=held, offset=end - len(held))
+        self._first = self._first or rest
+        self._piece.append(held)
+        self._log.say_live(self.session_id, self.turn_id, self._seq, rest)
+
+    def _take(self, *, keep_back: bool = False) -> tuple[ModelOutputDelta, ...]:
         """What was spoken since the last time, as one piece."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        if self._held and not keep_back:
+            self._release()
         first, self._first = self._first, None
         text, self._piece, self._size = "".join(self._piece), [], 0
         if first is None or not text:
