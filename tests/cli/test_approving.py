@@ -4,37 +4,13 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
-from agi.cli.approving import read_answer
 from agi.client.base import ClientSettings
 from agi.client.find import open_client
 from agi.protocol.commands import Approve
 from agi.testing.provider import calls, says
 
 SHELL = ("shell", {"command": "touch made"})
-ASKED = "[c]ancel the turn: "
-
-
-@pytest.mark.parametrize(
-    ("typed", "answer"),
-    [
-        ("y", Approve(tool_call_id="c", action="approve")),
-        ("YES", Approve(tool_call_id="c", action="approve")),
-        ("s", Approve(tool_call_id="c", action="approve", remember="session")),
-        ("n", Approve(tool_call_id="c", action="deny")),
-        ("no, not that file", Approve(tool_call_id="c", action="deny", reason="not that file")),
-        (None, Approve(tool_call_id="c", action="deny")),
-        ("c", "cancel"),
-        ("", None),
-        ("yy", None),
-        ("sure", None),
-        ("\x1b[A", None),
-    ],
-)
-def test_only_a_clear_answer_is_one(typed, answer):
-    """An empty line or a slip of the finger is asked again; the end of the input is a no."""
-    assert read_answer(typed, "c") == answer
+ASKED = "/n/c]: "
 
 
 async def test_a_person_sees_every_character_and_lets_it_run(cli):
@@ -81,9 +57,10 @@ async def test_questions_are_asked_one_after_the_other(cli):
         assert "write_file" not in terminal.text
         terminal.type("maybe\n")
         await terminal.shows(ASKED, times=2)
+        assert "`maybe` is no answer. Type y, s, n, n <reason> or c" in terminal.text
         terminal.type("y\n")
-        await terminal.shows("    content:\n      one\n      two\n")
-        await terminal.shows(ASKED, times=3)
+        await terminal.shows("+one")
+        await terminal.shows("write_file a.txt [y/s/n/c]: ")
         terminal.type("n\n")
 
         assert await terminal.ends() == 0
@@ -99,6 +76,45 @@ async def test_canceling_at_the_question_ends_the_turn(cli):
 
         assert await terminal.ends() == 130
     assert not (cli.project / "made").exists()
+
+
+async def test_the_end_of_the_input_cancels_the_turn(cli):
+    """Ctrl-D at the question is a cancel; what is said about it begins on a line of its own."""
+    async with cli.answered_by(calls(SHELL)), cli.terminal("do it") as terminal:
+        await terminal.shows(ASKED)
+        terminal.type("y\x04\x04")
+
+        assert await terminal.ends() == 130
+        await terminal.shows("\nagi: stopped: interrupted.\n")
+    assert not (cli.project / "made").exists()
+
+
+async def test_a_change_is_shown_as_a_coloured_diff(cli):
+    """What is there and what would be there."""
+    cli.write("a.txt", "one\ntwo\n")
+    write = ("write_file", {"path": "a.txt", "content": "one\nthree\n"})
+    async with cli.answered_by(calls(write), says("Done.")), cli.terminal("do it") as terminal:
+        await terminal.shows(ASKED)
+        terminal.type("y\n")
+        assert await terminal.ends() == 0
+
+    assert "\x1b[31m-two\x1b[0m\n    \x1b[32m+three\x1b[0m\n" in terminal.text
+    assert (cli.project / "a.txt").read_text() == "one\nthree\n"
+
+
+async def test_all_of_a_long_change_can_be_looked_at_before_deciding(cli):
+    """`v` shows what was cut, and the question stays."""
+    write = ("write_file", {"path": "a.txt", "content": "".join(f"line {n}\n" for n in range(100))})
+    async with cli.answered_by(calls(write), says("Done.")), cli.terminal("do it") as terminal:
+        await terminal.shows(ASKED)
+        assert "+line 99" not in terminal.text
+        terminal.type("v\n")
+        await terminal.shows("+line 99")
+        await terminal.shows(ASKED, times=2)
+        terminal.type("n\n")
+
+        assert await terminal.ends() == 0
+    assert not (cli.project / "a.txt").exists()
 
 
 async def test_what_was_typed_before_the_question_does_not_answer_it(cli):

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+from contextlib import AsyncExitStack
 
 import pytest
 
+from agi.client.base import ClientSettings
+from agi.client.find import open_client
+from agi.protocol.commands import CreateSession
 from agi.testing.provider import calls, fails, says
 from agi.testing.replies import breaks
 
@@ -64,6 +68,32 @@ async def test_stdin_is_read_only_when_asked_for(cli):
     assert provider.requests[1].json["messages"][-1]["content"] == "Grüße\n--yes"  # type: ignore[index]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["Review this.", "-"], "Review this.\n\n+ one\n+ two"),
+        (["-", "What is that?"], "+ one\n+ two\n\nWhat is that?"),
+        (["-"], "\n+ one\n+ two\n"),
+    ],
+)
+async def test_stdin_goes_with_the_prompt_where_it_is_asked_for(cli, arguments, said):
+    """`git diff | agi "Review this." -`: one after the other, a blank line between them."""
+    async with cli.answered_by(says("ok")) as provider:
+        result = await cli(*arguments, stdin=b"\n+ one\n+ two\n")
+
+    assert result.code == 0
+    assert provider.requests[0].json["messages"][-1]["content"] == said  # type: ignore[index]
+
+
+async def test_a_prompt_is_asked_although_nothing_came_from_stdin(cli):
+    """And that nothing came is said."""
+    async with cli.answered_by(says("ok")) as provider:
+        result = await cli("Review this.", "-", stdin=b"")
+
+    assert (result.code, result.err) == (0, "note: nothing came from stdin.\n")
+    assert provider.requests[0].json["messages"][-1]["content"] == "Review this."  # type: ignore[index]
+
+
 async def test_json_is_the_log_and_nothing_else(cli):
     """One envelope a line, from the session's beginning to its end, with exactly one ending."""
     async with cli.answered_by(says("Hello.", chunks=3)):
@@ -92,6 +122,17 @@ async def test_a_session_goes_on(cli):
     assert said == ["a", "b", "c"]
 
 
+async def test_a_session_goes_on_by_a_part_of_its_id_and_short_options(cli):
+    """The end of an id is enough, as long as only one fits."""
+    async with cli.answered_by(says("one"), says("two"), says("three")) as provider:
+        session_id = str((await cli("a", "--json")).events[0]["session_id"])
+        second = await cli("b", "-s", session_id[-6:])
+        third = await cli("-c", "-m", "other", "-a", "general", "c")
+
+    assert (second.out, third.out) == ("two\n", "three\n")
+    assert provider.requests[2].json["model"] == "other"
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -99,27 +140,63 @@ async def test_a_session_goes_on(cli):
         (["--continue"], "no session to go on with"),
         (["--agent", "biuld"], "Did you mean build?"),
         (["--provider", "nobody"], "There is no provider"),
+        (["--model", "gpt-9000"], "There is no key"),
     ],
 )
-def test_asking_for_what_does_not_exist_exits_with_2(here, arguments, said):
-    """Nothing is asked of anybody."""
+def test_asking_for_what_does_not_exist_exits_with_2_and_makes_nothing(here, arguments, said):
+    """Nothing is asked of anybody, and a folder with nothing in it stays so."""
     result = here("hi", *arguments)
 
     assert (result.code, result.out) == (2, "")
     assert said in result.err
+    assert not list(here.project.iterdir())
+
+
+@pytest.mark.parametrize("answers", ["this process", "a daemon"])
+async def test_a_run_that_fails_before_its_turn_leaves_no_session_behind(cli, answers):
+    """`--continue` goes on where something was said, whoever answers."""
+    async with cli.answered_by(says("one"), says("two")), AsyncExitStack() as stack:
+        first = await cli("a")
+        cli.configure({})
+        if answers == "a daemon":
+            await stack.enter_async_context(cli.daemon())
+        failed = await cli("b")
+        cli.configure({"defaultModel": "script"})
+        listed = json.loads((await cli("sessions", "--json")).out)
+        second = await cli("--continue", "c")
+
+    assert (first.code, failed.code, second.out) == (0, 2, "two\n")
+    assert "Which model of openai is to answer was not said" in failed.err
+    assert [one["title"] for one in listed] == ["a"]
+
+
+async def test_a_session_in_which_nothing_was_said_is_not_gone_on_with(cli):
+    """`--continue` takes the latest that has a message."""
+    async with cli.answered_by(says("one"), says("two")) as provider:
+        await cli("a")
+        async with cli.daemon():
+            client = await open_client(ClientSettings(project=cli.project, home_config=cli.home, env={}))
+            await client.create_session(CreateSession(workspace_path=str(cli.project)))
+            await client.close()
+            result = await cli("--continue", "b")
+
+    assert result.out == "two\n"
+    assert len(provider.requests[1].json["messages"]) > 3  # type: ignore[arg-type]
 
 
 async def test_a_failed_turn_exits_with_1_and_says_why(cli):
-    """The provider's own words reach the user; what was said before the failure stays."""
+    """The provider's own words reach the user, also that it is asked again; what was said before the failure stays."""
     async with cli.answered_by(fails(401, "That key is not known.")):
         refused = await cli("hi")
-    async with cli.answered_by(*[breaks(says("Half an ans", chunks=2), 3, "reset")] * 9):
+    async with cli.answered_by(breaks(says("Half an ans", chunks=2), 3, "reset"), fails(401, "Not any more.")):
         broken = await cli("hi")
 
     assert (refused.code, refused.out) == (1, "")
     assert "That key is not known." in refused.err
     assert broken.code == 1
     assert broken.out.startswith("Half an ans")
+    assert "Asked again at " in broken.err
+    assert "Not any more." in broken.err
 
 
 async def test_without_a_terminal_what_needs_approval_is_refused_and_the_exit_code_is_3(cli):
@@ -180,6 +257,23 @@ async def test_settings_that_are_ignored_are_said_to_be(cli):
 
     assert result.out == "ours\n"
     assert "`providers.openai.baseUrl` is ignored" in result.err
+
+
+@pytest.mark.parametrize("answers", ["this process", "a daemon"])
+async def test_settings_that_are_ignored_are_named_before_the_error_they_lead_to(cli, answers):
+    """A provider of an untrusted project is unknown for a reason, and the reason comes first."""
+    cli.configure({"providers": {"local": {"baseUrl": "http://127.0.0.1:9/v1"}}}, own=False)
+    async with AsyncExitStack() as stack:
+        if answers == "a daemon":
+            await stack.enter_async_context(cli.daemon())
+        result = await cli("hi", "--provider", "local")
+
+    first, *rest = result.err.splitlines()
+    assert result.code == 2
+    assert first.startswith("note: ")
+    assert "`providers.local.baseUrl` is ignored, since this workspace is not trusted" in first
+    assert "agi trust" in first
+    assert rest[0] == "agi: There is no provider 'local'."
 
 
 async def test_the_step_limit_exits_with_4(cli):

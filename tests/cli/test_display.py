@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agi.cli.display import Screen, exact, exact_lines, line
+from agi.cli.display import Screen, exact, exact_lines, fit, line
 
 
 @pytest.mark.parametrize(
@@ -66,3 +66,20 @@ def test_a_line_is_one_line_and_no_longer_than_asked():
     assert line("a\n  b\t c") == "a b c"
     assert line("x" * 500, 10) == "xxxxxxxxx…"
     assert "\x1b" not in line("\x1b[31m" * 50)
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "shown"),
+    [
+        ("short", 5, "short"),
+        ("longer", 5, "long…"),
+        ("日本語", 6, "日本語"),
+        ("日本語", 5, "日本…"),
+        ("日本語", 4, "日…"),
+        ("cafés", 5, "cafés"),
+        ("cafe\u0301s", 5, "cafe\u0301s"),
+    ],
+)
+def test_a_line_is_cut_by_the_columns_it_takes(text, columns, shown):
+    """Wide letters take two, accents none."""
+    assert fit(text, columns) == shown

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import socket
+
+import pytest
+
+from agi.client import reaching
+from agi.testing.provider import ProviderServer
 
 
 def findings(here) -> tuple[int, dict[str, tuple[str, str]]]:
@@ -81,6 +88,98 @@ def test_an_untrusted_project_is_noted(here):
     assert code == 0
     assert "is ignored" in found["config"][1]
     assert found["trust"] == ("note", "this workspace is not trusted.")
+
+
+async def served(here) -> tuple[int, dict[str, tuple[str, str]]]:
+    """The findings, looked for while a server of this process answers."""
+    return await asyncio.to_thread(findings, here)
+
+
+async def test_a_server_that_settings_name_is_asked_for_its_models(here, monkeypatch):
+    """It answers, and says with what; the key goes with the question."""
+    async with ProviderServer([], models=tuple(f"model-{n}" for n in range(7))) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-of-mine")
+        here.configure({"defaultModel": "model-6"})
+        code, found = await served(here)
+        here.configure({"defaultModel": "model-9"})
+        other_code, other = await served(here)
+
+    listed = "model-0, model-1, model-2, model-3, model-4 and 2 more"
+    assert (code, found["provider"]) == (0, ("ok", f"openai: {server.base_url} answers, with {listed}"))
+    assert (other_code, other["provider"][0]) == (0, "warning")
+    assert "model-9 is not among them" in other["provider"][1]
+    assert "sk-secret" not in str(found)
+
+
+@pytest.mark.parametrize(("default", "code", "state"), [("local", 1, "broken"), ("openai", 0, "warning")])
+def test_a_server_that_cannot_be_reached_is_broken_only_if_a_question_would_go_there(
+    here, monkeypatch, default, code, state
+):
+    """Another one may rest."""
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}/v1"
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-of-mine")
+    providers = {"local": {"baseUrl": url}}
+    here.configure({"defaultProvider": default, "defaultModel": "gpt-5.1", "providers": providers})
+    exit_code, found = findings(here)
+
+    assert (exit_code, found["provider"][0]) == (code, state)
+    assert f"local: {url} could not be reached" in found["provider"][1]
+
+
+def test_a_server_that_says_nothing_is_not_waited_for(here, monkeypatch):
+    """Two seconds are enough to know."""
+    monkeypatch.setattr(reaching, "LIMIT_S", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{silent.getsockname()[1]}/v1")
+        here.configure({"defaultModel": "m"})
+        code, found = findings(here)
+
+    assert (code, found["provider"][0]) == (1, "broken")
+
+
+def test_a_base_url_of_a_project_that_is_not_trusted_is_not_contacted(here):
+    """Looking must not tell a stranger that one looks."""
+    with socket.create_server(("127.0.0.1", 0)) as stranger:
+        stranger.setblocking(False)
+        url = f"http://127.0.0.1:{stranger.getsockname()[1]}/v1"
+        here.configure({"providers": {"theirs": {"baseUrl": url}}}, own=False)
+        _, found = findings(here)
+        with pytest.raises(BlockingIOError):
+            stranger.accept()
+
+    assert "provider" not in found
+
+
+def test_a_data_folder_that_others_can_look_into_is_a_warning(here):
+    """It holds what was said; it is nobody else's."""
+    here("hello")
+    private = findings(here)[1]["data folder"]
+    (here.project / ".agi").chmod(0o755)
+    code, found = findings(here)
+
+    assert private[0] == "ok"
+    assert (code, found["data folder"][0]) == (0, "warning")
+    assert "mode 755" in found["data folder"][1]
+
+
+def test_tools_that_do_not_exist_are_a_warning(here):
+    """An agent without the tool it was given is not what its maker meant."""
+    agents = {"reviewer": {"tools": ["search", "fs.read", "grep"]}, "other": {"tools": ["search"]}}
+    (here.project / ".agi").mkdir(mode=0o700)
+    (here.project / ".agi" / "agents.json").write_text(json.dumps(agents))
+    code, found = findings(here)
+
+    assert (code, found["agents"]) == (0, ("warning", "reviewer names tools that do not exist: grep"))
+
+
+def test_a_sandbox_that_is_required_and_not_there_is_broken(here):
+    """No command would run."""
+    here.configure({"sandbox": {"mode": "require"}})
+    code, found = findings(here)
+
+    assert (code, found["sandbox"][0]) == (1, "broken")
 
 
 async def test_a_running_daemon_is_found(cli):

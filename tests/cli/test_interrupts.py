@@ -45,6 +45,7 @@ async def test_the_first_signal_cancels_the_turn_in_good_order(cli, number, code
 
     assert process.returncode == code
     assert b"Traceback" not in err
+    assert (b"agi --continue" in err.splitlines()[-1]) == (number == signal.SIGINT)
     assert await endings(cli) == ["turn_canceled"]
 
 
@@ -65,7 +66,7 @@ async def test_a_signal_while_a_tool_runs_stops_the_tool(cli):
 async def test_a_signal_while_a_question_is_open_ends_everything(cli):
     """A prompt on the screen holds nobody up."""
     async with cli.answered_by(calls(("shell", {"command": "touch made"}))), cli.terminal("hi") as terminal:
-        await terminal.shows("[c]ancel the turn: ")
+        await terminal.shows("/n/c]: ")
         terminal.process.send_signal(signal.SIGINT)
 
         assert await terminal.ends() == 130

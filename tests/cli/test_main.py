@@ -57,6 +57,21 @@ async def test_without_arguments_it_says_what_it_can_do(cli):
     assert not (cli.project / ".agi").exists()
 
 
+async def test_text_that_is_piped_in_is_not_thrown_away_silently(cli):
+    """Without arguments nothing reads it; it is said how to have it read."""
+    bare = await cli(stdin=b"What is this?")
+    empty = await cli("--yes", stdin=b"What is this?")
+
+    assert (bare.code, bare.out, empty.code, empty.out) == (2, "", 2, "")
+    assert "`agi -` reads it from stdin." in bare.err
+    assert "`agi -` reads it from stdin." in empty.err
+
+
+def test_help_on_help_is_help(here):
+    """Nobody is turned away."""
+    assert here("help", "help") == here("--help")
+
+
 @pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_every_command_is_explained_with_its_options_and_examples(command):
     """What can be said is written down."""
@@ -92,6 +107,10 @@ def test_every_option_of_asking_is_explained():
         (["trust", "--list", "--revoke"], "exclude each other"),
         (["doctor", "--jsno"], "Did you mean --json?"),
         (["help", "sesions"], "Did you mean sessions?"),
+        (["sesions"], "Did you mean `agi sessions`? To ask it as a prompt: agi -- sesions"),
+        (["Doctor", "--json"], "Did you mean `agi doctor`?"),
+        (["sesions", "show", "x"], "Did you mean `agi sessions`?"),
+        (["version"], "Did you mean `agi --version`?"),
     ],
 )
 def test_a_wrong_command_line_exits_with_2_and_does_nothing(here, arguments, said):

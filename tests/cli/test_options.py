@@ -47,7 +47,20 @@ def test_what_an_option_takes_as_its_value_never_becomes_an_option(value: str):
     assert (read.given, read.words) == ({"--model": value}, ["hello"])
 
 
-@pytest.mark.parametrize("next_word", ["--yes", "--model", "--project=/x", "--", "--help"])
+def test_short_spellings_mean_the_long_ones():
+    """Where the command knows them; they take their value alike."""
+    read = parse("", ["-m", "gpt", "-y", "hello"], OPTIONS)
+
+    assert (read.given, read.words) == ({"--model": "gpt", "--yes": ""}, ["hello"])
+    assert parse("", ["-m=gpt"], OPTIONS).given == {"--model": "gpt"}
+    assert parse("doctor", ["-h"], {}).has("--help")
+    with pytest.raises(ConfigError, match="'-m' of `agi doctor`"):
+        parse("doctor", ["-m", "x"], {})
+    with pytest.raises(ConfigError, match="twice"):
+        parse("", ["-m", "a", "--model", "b"], OPTIONS)
+
+
+@pytest.mark.parametrize("next_word", ["--yes", "--model", "--project=/x", "--", "--help", "-y", "-m", "-h"])
 def test_a_forgotten_value_is_noticed(next_word: str):
     """An option of ours in the place of a value is a mistake, and nothing is run on its account."""
     with pytest.raises(ConfigError, match="needs a value"):

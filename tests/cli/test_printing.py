@@ -71,6 +71,87 @@ def test_control_characters_pass_through_a_pipe(told):
     assert told(delta("\x1b[31mred"))[0] == "\x1b[31mred\n"
 
 
+def ran(output: str, *, ok: bool = True, kind: str = "exec") -> tuple[Event, Event]:
+    """A call that begins, and its end with what it said."""
+    call = ToolCall("call_1", "shell", msgspec.Raw(b'{"command": "make"}'))
+    result = ToolResult(id="call_1", ok=ok, parts=(Text(text=output),), error="" if ok else "exit code 2")
+    done = ev.ToolCallCompleted(tool_call_id="call_1", name="shell", tool_result=result, message_id="m")
+    return event(ev.ToolCallStarted(tool_call=call, kind=kind)), event(done)
+
+
+def piece(text: str, call_id: str = "call_1") -> Event:
+    return event(ev.ToolOutputDelta(tool_call_id=call_id, channel="stdout", chunk=text, offset=0))
+
+
+def test_a_commands_output_is_shown_while_it_runs(told):
+    """Set in, its first lines at once, its last ones at the end, and no line twice."""
+    numbers = "".join(f"{n}\n" for n in range(1, 31))
+    begun, done = ran(f"{numbers}[exit code 0]")
+    live = told(begun, piece("1\n2\n3\n4\n5\n6"))[1]
+    whole = told(begun, piece(numbers), done)[1]
+
+    assert live.splitlines() == ["→ shell make", *(f"    {n}" for n in range(1, 6))]
+    assert whole.splitlines() == [
+        "→ shell make",
+        *(f"    {n}" for n in range(1, 6)),
+        "    … 15 lines",
+        *(f"    {n}" for n in range(21, 31)),
+        "✓ shell",
+    ]
+
+
+def test_a_failed_commands_last_words_are_shown(told):
+    """Also those of one that failed at once; how it ended is said once."""
+    assert told(*ran("No rule to make target.\n[exit code 2]", ok=False))[1].splitlines() == [
+        "→ shell make",
+        "    No rule to make target.",
+        "✗ shell: exit code 2",
+    ]
+
+
+def test_what_other_tools_find_is_for_the_model(told):
+    """A file that was read is not poured onto the screen."""
+    assert "secret" not in told(*ran("secret\n", kind="read"))[1]
+    assert told(piece("unknown\n", "call_9")) == ("", "")
+
+
+def test_a_verification_shows_what_it_said_like_any_command(told):
+    """Its failure is where one looks."""
+    started = ev.VerificationStarted(verification_id="v", command="make test", attempt=1)
+    failed = ev.VerificationCompleted(
+        verification_id="v",
+        command="make test",
+        attempt=1,
+        status="failed",
+        exit_code=2,
+        output="1 failed\n[exit code 2]",
+    )
+
+    assert told(event(started), event(failed))[1].splitlines() == [
+        "→ verify: make test",
+        "    1 failed",
+        "✗ verification failed: make test (exit 2)",
+    ]
+
+
+def test_a_provider_that_is_busy_is_said_to_be(told):
+    """Nobody wonders why nothing happens."""
+    busy = ev.ModelBackedOff(
+        provider="p", model="m", code="c", reason="p is busy.", attempt=2, resume_at="2026-01-01T00:00:10.000Z"
+    )
+
+    assert told(event(busy))[1].startswith("note: p is busy. Asked again at ")
+
+
+def test_a_verification_that_has_nothing_to_run_is_not_mentioned(told):
+    """Only what was meant to run and did not is worth a line."""
+    nothing = ev.VerificationCompleted(verification_id="v", command="", attempt=0, status="not_run", reason="None.")
+    refused = ev.VerificationCompleted(verification_id="v", command="make", attempt=1, status="not_run", reason="No.")
+
+    assert told(event(nothing)) == ("", "")
+    assert told(event(refused))[1] == "– not verified: No.\n"
+
+
 def test_tools_and_verification_are_told_on_stderr(told):
     """One line a step, what failed with its reason."""
     call = ToolCall("call_1", "shell", msgspec.Raw(b'{"command": "make"}'))
@@ -81,7 +162,6 @@ def test_tools_and_verification_are_told_on_stderr(told):
         event(ev.ToolCallCompleted(tool_call_id="call_1", name="shell", tool_result=bad, message_id="m")),
         event(ev.VerificationCompleted(verification_id="v", command="make", attempt=1, status="passed")),
         event(ev.VerificationCompleted(verification_id="v", command="make", attempt=2, status="failed", exit_code=2)),
-        event(ev.VerificationCompleted(verification_id="v", command="", attempt=0, status="not_run", reason="None.")),
         event(ev.Notice(code="x", message="A setting is ignored.")),
     )
 
@@ -92,7 +172,6 @@ def test_tools_and_verification_are_told_on_stderr(told):
         "✗ shell: exit 2 more",
         "✓ verified: make",
         "✗ verification failed: make (exit 2)",
-        "– not verified: None.",
         "note: A setting is ignored.",
     ]
 

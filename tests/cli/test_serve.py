@@ -22,6 +22,31 @@ async def test_a_running_daemon_answers_instead_of_this_process(cli):
     assert len(provider.requests) == 2
 
 
+async def test_what_this_shell_says_and_the_daemon_does_not_hear_is_noted(cli):
+    """A base URL set after the daemon was started does not count; nobody has to find out by wondering."""
+    async with cli.answered_by(says("one"), says("two")), cli.daemon():
+        same = await cli("a")
+        other = await cli("b", env={"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "OPENAI_API_KEY": "sk-not-told"})
+
+    assert (same.out, same.err) == ("one\n", "")
+    assert other.out == "two\n"
+    assert other.err.startswith("note: The daemon at http://127.0.0.1:")
+    assert other.err.endswith("it does not use OPENAI_API_KEY and OPENAI_BASE_URL of this shell.\n")
+
+
+async def test_a_folder_that_is_not_trusted_is_mentioned_only_where_that_matters(cli):
+    """Where nothing is ignored there is nothing to say."""
+    told = []
+    for settings in ({"defaultAgent": "plan"}, {"verify": {"commands": ["make"]}}):
+        cli.configure(settings, own=False)
+        async with cli.daemon() as daemon:
+            daemon.terminate()
+            _, log = await daemon.communicate()
+        told.append(b"not trusted; what its files could run is ignored" in log)
+
+    assert told == [False, True]
+
+
 async def test_json_over_a_daemon_is_the_log_too(cli):
     """Every event once, in order, to the session's end."""
     async with cli.answered_by(says("Hello there.", chunks=6)), cli.daemon():

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import AsyncIterator
 
 import pytest
 
+from agi.cli.times import local_time
 from agi.testing.provider import calls, says
+from agi.testing.replies import breaks
 
 
 @pytest.fixture(params=["in this process", "by a daemon"])
@@ -42,6 +45,62 @@ async def test_sessions_are_listed_shown_exported_and_removed(cli, talked):
     assert removed.code == 0
     assert (await cli("sessions")).out == "No sessions yet.\n"
     assert (await cli("sessions", "show", talked)).code == 2
+
+
+async def test_a_part_of_an_id_is_enough(cli, talked):
+    """Its beginning or its end, with or without the prefix."""
+    shown = [await cli("sessions", "show", part) for part in (talked[-5:], talked[:20], talked[5:20])]
+    missing = await cli("sessions", "show", "zzzz")
+    short = await cli("sessions", "show", talked[-2:])
+
+    assert [one.out.split(" · ")[0].split("\n")[-1] for one in shown] == [talked] * 3
+    assert (missing.code, short.code) == (2, 2)
+    assert "`agi sessions` lists them." in missing.err
+    assert "GET /v1" not in missing.err + short.err
+
+
+def test_a_part_that_fits_several_sessions_is_refused(here):
+    """Nothing is shown or removed by a guess; the candidates are named."""
+    here("hello")
+    here("hello")
+    ids = [one["id"] for one in json.loads(here("sessions", "--json").out)]
+    result = here("sessions", "rm", ids[0][:12], "--yes")
+
+    assert result.code == 2
+    assert "2 sessions fit" in result.err
+    assert all(one in result.err for one in ids)
+    assert len(json.loads(here("sessions", "--json").out)) == 2
+
+
+def test_times_are_those_of_the_clock_on_the_wall(here, monkeypatch):
+    """Not Greenwich's."""
+    here("hello")
+    updated = json.loads(here("sessions", "--json").out)[0]["updated_at"]
+    monkeypatch.setenv("TZ", "XXX-5:45")
+    time.tzset()
+    listed = here("sessions").out
+    shown = local_time(updated)
+    monkeypatch.undo()
+    time.tzset()
+
+    assert f"  {shown}  " in listed
+    assert shown != updated[:16].replace("T", " ")
+
+
+async def test_a_transcript_tells_what_commands_said_and_which_answers_were_cut_off(cli):
+    """The ends of an output, and a mark where an answer is not whole."""
+    numbers = ("shell", {"command": "seq 100; exit 3"})
+    cut = breaks(says("Half an answer", chunks=3), 3, "stall")
+    async with cli.answered_by(calls(numbers), says("It failed.", finish="length"), cut):
+        await cli("count", "--yes", "--trust")
+        await cli("--continue", "again", "--timeout", "1.5")
+        session = json.loads((await cli("sessions", "--json")).out)[0]["id"]
+        shown = (await cli("sessions", "show", session)).out
+
+    assert "    5\n    … 85 lines\n    91\n" in shown
+    assert "    100\n✗ shell: exit code 3\n" in shown
+    assert "It failed.\n[cut off here: the model's limit]\n" in shown
+    assert shown.rstrip().endswith("[canceled here]")
 
 
 async def test_an_export_goes_to_a_new_file_only(cli, talked):

@@ -7,9 +7,11 @@ import json
 import os
 import socket
 
+import pytest
 from msgspec.structs import replace
 
 from agi.client.find import open_client
+from agi.errors import Invalid
 
 
 async def test_without_a_daemon_the_harness_runs_here(here):
@@ -47,3 +49,17 @@ async def test_a_daemon_that_does_not_answer_is_passed_by(here):
 
     assert client.where == "this process"
     await client.close()
+
+
+async def test_before_the_harness_opens_here_a_check_may_refuse(here):
+    """Then nothing is made; a daemon checks for itself."""
+
+    def refuse() -> None:
+        raise Invalid("No.")
+
+    with pytest.raises(Invalid):
+        await open_client(here.settings, check=refuse)
+    assert not here.data.exists()
+    async with here.daemon():
+        shared = await open_client(here.settings, check=refuse)
+        await shared.close()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from msgspec.structs import replace
 
 from agi.client.find import open_in_process
-from agi.client.inprocess import InProcessClient, default_model
+from agi.client.inprocess import InProcessClient, answering_model, no_commands, tool_names
 from agi.errors import DiskFull, Invalid, StorageError
 from agi.protocol.commands import CreateSession, PostMessage
 
@@ -83,7 +84,7 @@ async def test_a_data_folder_that_cannot_be_used_is_said_to_be(here):
 
 def test_the_default_model_is_told_without_opening_a_log(here):
     """Looking creates nothing."""
-    agent, choice = default_model(here.settings)
+    agent, choice = answering_model(here.settings)
 
     assert (agent, choice.provider, choice.reason) == ("build", "scripted", "nothing_configured")
     assert not here.data.exists()
@@ -95,4 +96,41 @@ def test_a_default_model_that_cannot_be_is_an_error(here):
     (here.home / "config.json").write_text('{"defaultProvider": "nobody"}')
 
     with pytest.raises(Invalid, match="nobody"):
-        default_model(here.settings)
+        answering_model(here.settings)
+
+
+def test_what_a_wish_asks_for_is_tried_without_opening_a_log(here):
+    """The same refusals as in a session, and nothing is made."""
+    with pytest.raises(Invalid, match="There is no agent"):
+        answering_model(here.settings, agent="biuld")
+    with pytest.raises(Invalid, match="There is no provider"):
+        answering_model(here.settings, provider="nobody")
+    with pytest.raises(Invalid, match="has no model"):
+        answering_model(here.settings, provider="scripted", model="other")
+
+    assert answering_model(here.settings, agent="plan", provider="scripted")[0] == "plan"
+    assert not here.data.exists()
+
+
+def test_trust_for_one_run_counts_in_a_trial_too(here):
+    """What would answer then is what is told."""
+    here.data.mkdir()
+    (here.data / "config.json").write_text('{"providers": {"local": {"baseUrl": "http://127.0.0.1:9"}}}')
+    with pytest.raises(Invalid):
+        answering_model(here.settings, provider="local", model="m")
+
+    assert answering_model(replace(here.settings, trust_once=True), provider="local", model="m")[1].model == "m"
+
+
+def test_where_a_sandbox_is_required_no_command_may_run(here):
+    """There is none in this version."""
+    assert no_commands(here.settings) == ""
+    here.data.mkdir()
+    (here.data / "config.json").write_text('{"sandbox": {"mode": "require"}}')
+
+    assert "require" in no_commands(here.settings)
+
+
+def test_tools_are_known_by_every_name():
+    """Aliases count."""
+    assert {"shell", "shell.run", "read_file"} <= tool_names()

@@ -120,7 +120,7 @@ def test_what_narrows_counts_without_trust(places):
     [
         ("local", {"baseUrl": "http://localhost:11434/v1"}, "unknown_provider"),
         ("openai", {"apiKey": "sk-project"}, "missing_key"),
-        ("anthropic", {"baseUrl": "http://localhost:1/v1"}, "provider_unavailable"),
+        ("anthropic", {"baseUrl": "http://localhost:1/v1"}, "missing_key"),
     ],
 )
 def test_a_provider_that_only_an_untrusted_file_sets_up_is_said_to_be(places, name, setting, code):

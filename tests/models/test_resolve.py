@@ -9,9 +9,12 @@ import pytest
 
 from agi.config.values import Config, ProviderSettings, Secret
 from agi.errors import Invalid
+from agi.models.anthropic import Anthropic
 from agi.models.base import ModelRequest, TextDelta
 from agi.models.demo import DemoModel
+from agi.models.gemini import Gemini
 from agi.models.openai_chat import OpenAIChat
+from agi.models.openai_responses import OpenAIResponses
 from agi.models.resolve import Models
 from agi.models.scripted import ScriptedModel
 from agi.testing.provider import ProviderServer
@@ -50,9 +53,23 @@ def test_with_nothing_configured_the_demo_answers():
     assert made.describe().because == "no provider is set up"
 
 
-def test_a_key_this_version_cannot_use_is_spoken_of():
-    """Somebody who set it wonders why the demo answers."""
-    assert models(anthropic=KEYED).describe().because.endswith("(anthropic: not supported by this version)")
+@pytest.mark.parametrize(
+    ("provider", "settings", "adapter"),
+    [
+        ("openai", KEYED, OpenAIChat),
+        ("openai", ProviderSettings(api_key=Secret("sk-test-123456"), api="responses"), OpenAIResponses),
+        ("anthropic", KEYED, Anthropic),
+        ("google", KEYED, Gemini),
+        ("lab", ProviderSettings(base_url="http://127.0.0.1:1/v1", api="messages"), Anthropic),
+    ],
+)
+def test_each_provider_is_spoken_to_in_its_own_way(provider, settings, adapter):
+    """A built-in provider by its name, any other by `api`; a key is enough to be found."""
+    made = models(**{provider: settings}, default_model=None if provider != "lab" else "m")
+
+    assert isinstance(made.resolve(provider, None if provider != "lab" else "m"), adapter)
+    assert made.describe().provider == provider
+    assert made.describe().reason == "detected"
 
 
 def test_an_openai_key_is_enough():
@@ -116,12 +133,13 @@ def test_openai_s_own_address_is_not_another_server():
         (models(), ("openai",), "missing_key", "OPENAI_API_KEY"),
         (models(), (None, "gpt-5"), "missing_key", "providers.openai.apiKey"),
         (models(default_model="gpt-5"), (), "missing_key", "OPENAI_API_KEY"),
-        (models(), ("nope",), "unknown_provider", "openai, scripted"),
-        (models(lab=LOCAL), ("nope",), "unknown_provider", "openai, lab, scripted"),
+        (models(), ("nope",), "unknown_provider", "openai, anthropic, google, scripted"),
+        (models(lab=LOCAL), ("nope",), "unknown_provider", "openai, anthropic, google, lab, scripted"),
         (models(lab=NOTHING), ("lab",), "unknown_provider", "providers.<name>.baseUrl"),
         (models(openai=ProviderSettings(enabled=False)), ("openai",), "provider_disabled", "providers.openai.enabled"),
-        (models(anthropic=KEYED), ("anthropic",), "provider_unavailable", "providers.anthropic.baseUrl"),
-        (models(), ("google",), "provider_unavailable", "providers.google.baseUrl"),
+        (models(), ("anthropic",), "missing_key", "ANTHROPIC_API_KEY"),
+        (models(), ("google",), "missing_key", "GOOGLE_GENERATIVE_AI_API_KEY"),
+        (models(anthropic=KEYED), (None, "claude-sonet-5"), "unknown_model", "claude-sonnet-5"),
         (models(openai=KEYED), (None, "gpt-5-minni"), "unknown_model", "gpt-5-mini"),
         (models(openai=KEYED), (None, "zzz"), "unknown_model", "Nearest names: none"),
         (models(), ("scripted", "gpt-5"), "unknown_model", "demo"),

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Literal
 
-from agi.cli.calls import summary, whole
-from agi.cli.display import exact
+from agi.cli.calls import summary
 from agi.cli.printing import Printer
 from agi.cli.questions import ask_line
 from agi.client.base import Client
@@ -18,9 +16,6 @@ from agi.errors import AgiError, Conflict, NotFound
 from agi.protocol.commands import Approve
 from agi.protocol.events import ApprovalDenied, ApprovalGranted, ApprovalRequested
 
-CHOICES = (
-    "[y]es, once · [s]: yes, and this tool for the session · [n]o, with a reason if you like · [c]ancel the turn: "
-)
 FILE_TOOLS = frozenset({"write_file", "apply_patch"})
 FILE_RULES = frozenset({"kind:write", "patch_review"})
 NOT_TRUSTED = "The workspace is not trusted, so commands are not approved unseen; --trust would allow it."
@@ -38,6 +33,7 @@ class Approver:
         person: bool,
         yes: bool,
         trusted: bool,
+        colors: bool,
         cancel: Callable[[], None],
     ) -> None:
         self._client = client
@@ -47,6 +43,7 @@ class Approver:
         """Whether someone can be asked."""
         self._yes = yes
         self._trusted = trusted
+        self._colors = colors
         self._cancel = cancel
         self._open: dict[str, tuple[ApprovalRequested, bool]] = {}
         self._worker: asyncio.Task[None] | None = None
@@ -70,7 +67,7 @@ class Approver:
             self.refused.append(summary(asked.name, asked.input))
         if answer.tool_call_id == self._asked and self._question is not None:
             is_over = isinstance(answer, ApprovalDenied) and answer.cause == "canceled"
-            self._why_closed = "" if is_over else "\nAnswered elsewhere."
+            self._why_closed = "" if is_over else "Answered elsewhere."
             self._question.cancel()
 
     async def close(self) -> None:
@@ -104,22 +101,29 @@ class Approver:
 
     async def _put(self, asked: ApprovalRequested) -> Approve | None:
         """Put the question until it is answered; None if it was answered elsewhere, or the turn is to end."""
-        self._printer.note(question(asked))
+        from agi.cli.proposal import allowed, choices, last_line, question, read_answer  # late: only a person is asked
+
+        self._printer.note(f"{question(asked, colors=self._colors)}\n{choices(asked)}")
         while True:
-            self._question = asyncio.create_task(ask_line(CHOICES))
+            self._question = asyncio.create_task(ask_line(last_line(asked)))
             try:
                 typed = await self._question
             except asyncio.CancelledError:
                 if asked.tool_call_id in self._open:
                     raise  # everything ends
-                self._printer.note(self._why_closed)
+                if self._why_closed:
+                    self._printer.note(self._why_closed)
                 return None
-            answer = read_answer(typed, asked.tool_call_id)
-            if answer == "cancel":
-                self._cancel()
-                return None
-            if isinstance(answer, Approve):
-                return answer
+            match read_answer(typed, asked):
+                case "cancel":
+                    self._cancel()
+                    return None
+                case "all":
+                    self._printer.note(question(asked, colors=self._colors, everything=True))
+                case None:
+                    self._printer.note(allowed(asked, typed or ""))
+                case answer:
+                    return answer
 
     async def _send(self, answer: Approve) -> None:
         try:
@@ -128,27 +132,6 @@ class Approver:
             pass  # somebody was faster, or the turn is over; the log tells
         except AgiError as error:
             self._printer.note(f"agi: the answer could not be given: {error.message}")
-
-
-def question(asked: ApprovalRequested) -> str:
-    """What a person must know to decide: who asks for what, why it is asked, and every character of it."""
-    head = f"? {exact(asked.name)} wants to run (risk: {asked.risk}). {exact(asked.reason)}"
-    return "\n".join([head, *(f"    {line}" for line in whole(asked.input))])
-
-
-def read_answer(typed: str | None, call_id: str) -> Approve | Literal["cancel"] | None:
-    """Understand what was typed; the end of the input is a no, anything unclear is asked again."""
-    word, _, reason = ("n" if typed is None else typed).partition(" ")
-    match word.lower().rstrip(",:"):
-        case "y" | "yes":
-            return Approve(tool_call_id=call_id, action="approve")
-        case "s" | "session":
-            return Approve(tool_call_id=call_id, action="approve", remember="session")
-        case "n" | "no":
-            return Approve(tool_call_id=call_id, action="deny", reason=reason.strip()[:10_000])
-        case "c" | "cancel":
-            return "cancel"
-    return None
 
 
 def _only_writes(asked: ApprovalRequested) -> bool:

@@ -1,10 +1,16 @@
-"""A tool call in words: one line to tell what is happening, all of it to decide on. May import: protocol, cli."""
+"""A tool call in words: one line to tell what is happening, all of it to decide on, and what a command said.
+
+May import: protocol, cli.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import msgspec
 
 from agi.cli.display import exact, exact_lines, line
+from agi.protocol.parts import Audio, File, Image, Text
 
 _TELLING = ("command", "path", "query", "patch", "source")
 _FILE = ("*** Update File: ", "*** Add File: ", "*** Delete File: ")
@@ -34,6 +40,17 @@ def whole(given: bytes) -> list[str]:
         first, *more = exact_lines(text)
         lines += [f"{exact(key)}: {first}"] if not more else [f"{exact(key)}:", *(f"  {one}" for one in (first, *more))]
     return lines
+
+
+def output_of(parts: Iterable[Text | Image | Audio | File]) -> str:
+    """What a command said, of the result that the model is shown."""
+    return without_ending("\n".join(part.text for part in parts if isinstance(part, Text)))
+
+
+def without_ending(text: str) -> str:
+    """Leave out the last line of a command's output where it only says how the command ended."""
+    before, _, last = text.rpartition("\n")
+    return before if last.startswith("[") and last.endswith("]") else text
 
 
 def _arguments(given: bytes) -> dict[str, object]:

@@ -34,6 +34,20 @@ def line(text: str, limit: int = SHORT) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
+def fit(text: str, columns: int) -> str:
+    """Cut one line so that it takes at most so many columns of a terminal."""
+    if text.isascii():
+        return text if len(text) <= columns else text[: columns - 1] + "…"
+    used, at = 0, len(text)
+    for position, character in enumerate(text):
+        used += _columns(character)
+        if used > columns:
+            return text[:at] + "…"
+        if used < columns:
+            at = position + 1
+    return text
+
+
 def exact(text: str) -> str:
     """Show every character of a text that someone decides on: nothing acts, hides, or looks like another letter."""
     shown = "".join(character if character.isprintable() else _escape(character) for character in text)
@@ -49,6 +63,14 @@ def exact_lines(text: str) -> list[str]:
 def _unmasked(match: re.Match[str]) -> str:
     """In a word with Latin letters, show those that only look like them."""
     return "".join(one if one.isascii() or _is_latin(one) else _escape(one) for one in match[0])
+
+
+def _columns(character: str) -> int:
+    import unicodedata  # late: hardly anything needs it
+
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
 def _is_latin(character: str) -> bool:

@@ -13,7 +13,7 @@ from agi.cli.output import put
 from agi.cli.place import place
 from agi.client.diagnosis import diagnose
 
-MARKS = {"ok": "✓", "note": "–", "broken": "✗"}
+MARKS = {"ok": "✓", "note": "–", "warning": "!", "broken": "✗"}
 
 
 def doctor(arguments: Arguments) -> int:

@@ -30,12 +30,13 @@ TERMINATED = 143
 
 def report(error: AgiError) -> int:
     """Say what went wrong and what to do about it; gives the exit code."""
-    from agi.cli.display import Screen  # late: only where something went wrong
+    from agi.cli.display import Screen  # late, as its like: only where something went wrong
+    from agi.cli.hints import hint_of
 
     show = Screen().show  # it may quote what others wrote
     say(f"agi: {show(error.message)}")
-    if error.hint:
-        say(f"     {show(error.hint)}")
+    if hint := hint_of(error.code, error.hint):
+        say(f"     {show(hint)}")
     return USAGE if isinstance(error, ConfigError | Invalid | NotFound | BadRequest) else FAILED
 
 

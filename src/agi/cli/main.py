@@ -12,7 +12,7 @@ import sys
 from agi import __version__
 from agi.cli import exits, words
 from agi.cli.options import FLAG, Arguments, nearest, parse, usage
-from agi.cli.output import STDERR, STDIN, STDOUT, put
+from agi.cli.output import STDERR, STDIN, STDOUT, is_fed, put
 from agi.errors import AgiError
 
 TYPE_CHECKING = False  # as `typing` has it, which costs more to load than all of this
@@ -72,6 +72,10 @@ def _open_streams() -> None:
 
 
 def _dispatch(argv: list[str]) -> int:
+    if not argv and is_fed():
+        error = usage("", "There is no prompt.")
+        error.hint = f"`agi -` reads it from stdin. {error.hint}"
+        raise error
     if not argv or argv == ["--help"] or argv == ["-h"]:
         put(words.ASK)
         return exits.OK
@@ -84,6 +88,7 @@ def _dispatch(argv: list[str]) -> int:
         command, options = COMMANDS[argv[0]]
         arguments = parse(argv[0], argv[1:], options)
     else:
+        _refuse_near(argv[0])
         command, arguments = _ask, parse("", argv, ASK_OPTIONS)
     if arguments.has("--help"):
         put(words.BY_COMMAND.get(arguments.command, words.ASK))
@@ -91,7 +96,16 @@ def _dispatch(argv: list[str]) -> int:
     return command(arguments)
 
 
+def _refuse_near(word: str) -> None:
+    """Most prompts have a blank in them, and are no command for sure."""
+    if word.isalpha() and word.isascii():
+        from agi.cli.near import refuse_near
+
+        refuse_near(word, (*COMMANDS, "help"))
+
+
 def _help(names: list[str]) -> int:
+    names = [] if names == ["help"] else names
     if names and names[0] not in words.BY_COMMAND:
         error = usage("", f"There is no command {names[0][:80]!r}.")
         error.hint = nearest(names[0], words.BY_COMMAND) + error.hint
@@ -147,7 +161,7 @@ COMMANDS: dict[str, tuple[Command, Mapping[str, str]]] = {
     "sessions": (_sessions, {**PROJECT, "--limit": "N", "--output": "FILE", "--json": FLAG, "--yes": FLAG}),
     "repair": (_repair, {**PROJECT, "--from-mirrors": FLAG}),
     "doctor": (_doctor, {**PROJECT, "--json": FLAG}),
-    "trust": (_trust, {"--revoke": FLAG, "--list": FLAG, "--json": FLAG}),
+    "trust": (_trust, {"--revoke": FLAG, "--list": FLAG, "--json": FLAG, "--yes": FLAG}),
 }
 """The words that are commands when they come first, and the options each takes. They are imported when they run."""
 

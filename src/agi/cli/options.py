@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 FLAG = ""
 """What stands in an option table for an option without a value; others name their value, such as `NAME`."""
-HELP = ("-h", "--help")
+HELP = "--help"
+SHORT = {"-a": "--agent", "-c": "--continue", "-h": HELP, "-m": "--model", "-s": "--session", "-y": "--yes"}
+"""The short spellings, of the commands that know the long ones."""
 
 
 class Arguments:
@@ -72,10 +74,10 @@ def parse(command: str, arguments: Iterable[str], options: Mapping[str, str]) ->
         if not _is_option(argument):
             words.append(argument)
             continue
-        name, has_value, value = argument.partition("=")
-        name = "--help" if name in HELP else name
-        if name != "--help" and name not in options:
-            raise _unknown(command, name, options)
+        typed, has_value, value = argument.partition("=")
+        name = _long(typed, options)
+        if name != HELP and name not in options:
+            raise _unknown(command, typed, options)
         if options.get(name, FLAG) == FLAG:
             if has_value:
                 raise usage(command, f"{name} takes no value.")
@@ -106,10 +108,15 @@ def _is_option(argument: str) -> bool:
     return len(argument) > 1 and argument[0] == "-" and not any(character.isspace() for character in name)
 
 
+def _long(name: str, options: Mapping[str, str]) -> str:
+    long = SHORT.get(name, name)
+    return long if long in options or long == HELP else name
+
+
 def _next_value(command: str, name: str, value: str | None, options: Mapping[str, str]) -> str:
     if value is None:
         raise usage(command, f"{name} needs a value: {name} {options[name]}.")
-    if value.partition("=")[0] in options or value == "--" or value in HELP:
+    if value == "--" or (meant := _long(value.partition("=")[0], options)) in options or meant == HELP:
         raise usage(command, f"{name} needs a value, and {value} is an option. If it is meant: {name}={value}.")
     return value
 

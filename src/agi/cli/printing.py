@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from agi.cli.calls import summary
+from agi.cli.calls import output_of, summary, without_ending
 from agi.cli.display import Screen, line
-from agi.cli.output import STDERR, STDOUT, is_terminal, put, say, write
+from agi.cli.excerpts import Excerpt
+from agi.cli.output import STDERR, STDOUT, is_terminal, put, put_bytes, say
+from agi.cli.times import local_time
 from agi.protocol import events as ev
 from agi.protocol.events import Event
 from agi.protocol.parts import Text
+from agi.protocol.tools import ToolKind
 
 SCRIPTED = "scripted"
 STAND_IN = (
@@ -47,7 +50,7 @@ class JsonPrinter:
         """Write the envelope."""
         if event.type == "turn_started" and (text := _stand_in(event.data)):
             say(text)
-        write(STDOUT, event.envelope() + b"\n")
+        put_bytes(event.envelope() + b"\n")
 
     def note(self, text: str) -> None:
         """Say it on stderr."""
@@ -68,6 +71,8 @@ class TextPrinter:
         self._dims = self._talks and colors
         self._part = ""
         self._told: dict[str, int] = {}
+        self._running: dict[str, Excerpt] = {}
+        """The output of the commands that run, by the id of their call."""
         self._tail = ""
         """The last two characters on stdout; empty before the first."""
 
@@ -81,8 +86,12 @@ class TextPrinter:
             for part in data.message.parts:
                 if isinstance(part, Text):
                     self._speak(part.id, part.text, 0)
-        elif text := self._line(data):
-            self._aside(text)
+        else:
+            lines = [f"    {one}" for one in self._output(data)]
+            if text := self._line(data):
+                lines.append(text)
+            if lines:
+                self._aside("\n".join(lines))
 
     def note(self, text: str) -> None:
         """Say something of our own, on a line by itself."""
@@ -126,9 +135,27 @@ class TextPrinter:
                 return _verified(data)
             case ev.Notice():
                 return f"note: {line(data.message, 500)}"
+            case ev.ModelBackedOff():
+                when = local_time(data.resume_at, "%H:%M:%S")
+                return f"note: {line(data.reason, 300)} Asked again at {when} (attempt {data.attempt})."
             case ev.TurnResumed():
                 return "note: the turn was cut off and goes on."
         return ""
+
+    def _output(self, data: ev.EventData | None) -> list[str]:
+        """What is to be shown of a command's output now."""
+        match data:
+            case ev.ToolCallStarted() if data.kind == ToolKind.EXEC:
+                self._running[data.tool_call.id] = Excerpt()
+            case ev.VerificationStarted():
+                self._running[data.verification_id] = Excerpt()
+            case ev.ToolOutputDelta() if data.tool_call_id in self._running:
+                return self._running[data.tool_call_id].take(data.channel, data.chunk)
+            case ev.ToolCallCompleted() if data.tool_call_id in self._running:
+                return self._running.pop(data.tool_call_id).rest(output_of(data.tool_result.parts))
+            case ev.VerificationCompleted() if data.verification_id in self._running:
+                return self._running.pop(data.verification_id).rest(without_ending(data.output))
+        return []
 
     def _aside(self, text: str) -> None:
         self._end_line()
@@ -151,9 +178,10 @@ def _failed(data: ev.ToolCallCompleted) -> str:
 
 
 def _verified(data: ev.VerificationCompleted) -> str:
+    """Nothing is said where there was nothing to run."""
     if data.status == "passed":
         return f"✓ verified: {line(data.command)}"
     if data.status == "failed":
         code = f" (exit {data.exit_code})" if data.exit_code is not None else ""
         return f"✗ verification failed: {line(data.command)}{code}"
-    return f"– not verified: {line(data.reason, 200)}"
+    return f"– not verified: {line(data.reason, 200)}" if data.command else ""

@@ -9,7 +9,7 @@ import asyncio
 import os
 import termios
 
-from agi.cli.output import STDERR, STDIN, is_terminal, write
+from agi.cli.output import STDERR, STDIN, is_terminal, line_was_typed, write
 
 
 def someone_is_there() -> bool:
@@ -18,7 +18,7 @@ def someone_is_there() -> bool:
 
 
 async def ask_line(question: str) -> str | None:
-    """Ask, and give the line that was typed; None at the end of the input."""
+    """Ask, and give the line that was typed; None at the end of the input, also in the middle of a line."""
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[str | None] = loop.create_future()
     typed = bytearray()
@@ -29,8 +29,11 @@ async def ask_line(question: str) -> str | None:
         except OSError:
             data = b""
         typed.extend(data)
-        if (not data or b"\n" in data) and not answer.done():
-            answer.set_result(typed.partition(b"\n")[0].decode(errors="replace").strip() if typed else None)
+        line, ended, _ = typed.partition(b"\n")
+        if ended:
+            line_was_typed()
+        if (ended or not data) and not answer.done():
+            answer.set_result(line.decode(errors="replace").strip() if ended else None)
 
     termios.tcflush(STDIN, termios.TCIFLUSH)
     write(STDERR, question.encode(errors="replace"))

@@ -10,15 +10,18 @@ from contextlib import aclosing
 import msgspec
 
 from agi.cli import exits
+from agi.cli.abbreviations import find_session
 from agi.cli.display import exact, line
 from agi.cli.options import Arguments, nearest, usage
-from agi.cli.output import STDOUT, put, say, write
+from agi.cli.output import put, put_bytes, say, write
 from agi.cli.place import has_sessions, place
 from agi.cli.questions import ask_line, someone_is_there
+from agi.cli.times import local_time
 from agi.cli.transcript import transcript
 from agi.client.base import Client
 from agi.client.find import open_client
-from agi.errors import ConfigError, NotFound
+from agi.errors import ConfigError, NotFound, StorageError
+from agi.protocol.sessions import Session
 
 Action = Callable[[Client, Arguments, str], Awaitable[int]]
 LIMIT = 20
@@ -60,15 +63,15 @@ async def _list(client: Client, arguments: Arguments, _none: str) -> int:
         put(msgspec.json.encode(found).decode() + "\n")
         return exits.OK
     for one in found:
-        put(f"{one.id}  {one.updated_at[:16].replace('T', ' ')}  {one.status:16}  {line(one.title or '', 60)}\n")
+        put(f"{one.id}  {local_time(one.updated_at)}  {one.status:16}  {line(one.title or '', 60)}\n")
     if not found:
         put("No sessions yet.\n")
     return exits.OK
 
 
 async def _show(client: Client, arguments: Arguments, session_id: str) -> int:
-    session = await client.session(session_id)
-    messages = await client.messages(session_id)
+    session = await find_session(client, session_id)
+    messages = await client.messages(session.id)
     if arguments.has("--json"):
         put(msgspec.json.encode({"session": session, "messages": messages}).decode() + "\n")
         return exits.OK
@@ -78,21 +81,33 @@ async def _show(client: Client, arguments: Arguments, session_id: str) -> int:
 
 
 async def _export(client: Client, arguments: Arguments, session_id: str) -> int:
-    last = (await client.session(session_id)).last_seq
+    session = await find_session(client, session_id)
     path = arguments.get("--output")
-    descriptor = _create(path) if path is not None else STDOUT
+    if path is None:
+        await _each_event(client, session, put_bytes)
+        return exits.OK
+    descriptor = _create(path)
     try:
-        async with aclosing(client.follow(session_id)) as events:
-            async for event in events:
-                write(descriptor, event.envelope() + b"\n")
-                if event.seq >= last:
-                    break
+        await _each_event(client, session, lambda data: _write(descriptor, data, path))
     finally:
-        if path is not None:
-            os.close(descriptor)
-    if path is not None:
-        say(f"{last} events written to {exact(path)}")
+        os.close(descriptor)
+    say(f"{session.last_seq} events written to {exact(path)}")
     return exits.OK
+
+
+async def _each_event(client: Client, session: Session, take: Callable[[bytes], None]) -> None:
+    async with aclosing(client.follow(session.id)) as events:
+        async for event in events:
+            take(event.envelope() + b"\n")
+            if event.seq >= session.last_seq:
+                break
+
+
+def _write(descriptor: int, data: bytes, path: str) -> None:
+    try:
+        write(descriptor, data)
+    except OSError as error:
+        raise StorageError(f"{path} cannot be written: {error.strerror}.", hint="It is not complete.") from error
 
 
 def _create(path: str) -> int:
@@ -105,7 +120,7 @@ def _create(path: str) -> int:
 
 
 async def _rm(client: Client, arguments: Arguments, session_id: str) -> int:
-    session = await client.session(session_id)
+    session = await find_session(client, session_id)
     if not arguments.has("--yes"):
         if not someone_is_there():
             raise ConfigError("Nobody is there to confirm the removal.", hint="Use --yes if you mean it.")
@@ -115,7 +130,7 @@ async def _rm(client: Client, arguments: Arguments, session_id: str) -> int:
         if (answer or "").lower() not in ("y", "yes"):
             say("Nothing was removed.")
             return exits.FAILED
-    await client.delete_session(session_id)
+    await client.delete_session(session.id)
     put(f"Removed: {session.id}\n")
     return exits.OK
 

@@ -9,14 +9,17 @@ import msgspec
 from msgspec.structs import replace
 
 from agi.cli import exits
+from agi.cli.covered import describe
 from agi.cli.display import exact
 from agi.cli.options import Arguments, usage
 from agi.cli.output import put, say
 from agi.cli.place import folder, place
-from agi.cli.trusting import describe
+from agi.cli.questions import ask_now, someone_is_there
+from agi.cli.times import local_time
 from agi.config.files import config_dir
-from agi.config.fingerprint import NOTHING
 from agi.trust import list_trusted, set_trust, trust_state
+
+QUESTION = "Trust it as it is now? It can then run commands as you. [y/N]: "
 
 
 def trust(arguments: Arguments) -> int:
@@ -32,11 +35,16 @@ def trust(arguments: Arguments) -> int:
 
 
 def _trust(arguments: Arguments, path: str) -> int:
+    """At a terminal one sees the files and is asked; without one, or with --yes, saying the command is the answer."""
     settings = replace(place(arguments), project=folder("trust", path))
     state = trust_state(settings.project, settings.home_config)
-    if not state.trusted and state.fingerprint not in ("", NOTHING):
-        for line in describe(settings, state):
+    asks = someone_is_there() and not arguments.has("--yes")
+    if not state.trusted and not state.problem:
+        for line in describe(settings.project, state, contents=asks):
             say(line)
+        if asks and (ask_now(QUESTION) or "").lower() not in ("y", "yes"):
+            say("Nothing was changed.")
+            return exits.FAILED
     set_trust(settings.project, settings.home_config, True, seen=state.fingerprint or None)
     put(f"Trusted: {exact(str(settings.project))}\n")
     return exits.OK
@@ -62,7 +70,7 @@ def _list(*, as_json: bool) -> int:
     for one in found:
         state = trust_state(Path(one.path), home)
         note = "" if state.trusted else "  (has changed since; trust it again to use it)"
-        put(f"{one.trusted_at}  {exact(one.path)}{note}\n")
+        put(f"{local_time(one.trusted_at)}  {exact(one.path)}{note}\n")
     if not found:
         put("No workspace is trusted.\n")
     return exits.OK

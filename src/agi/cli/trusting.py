@@ -1,41 +1,43 @@
-"""May this project's own settings and commands count? Asked once at a terminal, never assumed.
+"""May this project's own settings and commands count? Asked at a terminal, and only where it would change something.
 
-Keeping the answer is `agi.trust`'s business. May import: errors, config, trust, client, cli.
+Keeping the answer is others' business. May import: errors, config, trust, client, cli.
 """
 
 from __future__ import annotations
 
-from agi.cli.display import exact
+from contextlib import suppress
+
+from agi.cli.covered import describe
 from agi.cli.output import say
 from agi.cli.questions import ask_now
 from agi.client.base import ClientSettings
-from agi.config.fingerprint import NOTHING, fingerprint
+from agi.client.declined import decline, is_declined
+from agi.client.ignored import waiting_for_trust
+from agi.config.fingerprint import NOTHING
+from agi.errors import ConfigError
 from agi.trust import TrustState, set_trust, trust_state
 
-SHOWN = 20
-QUESTION = "Trust it? They can then run commands as you. [y]es · [n]o, not now: "
+QUESTION = "Trust it? It can then run commands as you. [y]es · [n]o · Enter: not now: "
+NOT_TRUSTED = "Not trusted: of its settings only what is harmless counts. `agi trust` changes that."
 
 
 def ask_trust(settings: ClientSettings) -> TrustState:
-    """Tell how the project stands; where something of it waits for trust, ask the person who is there first."""
+    """Tell how the project stands; where something of it waits for trust, ask the person who is there first.
+
+    A no is remembered until one of the files changes.
+    """
     state = trust_state(settings.project, settings.home_config)
-    if state.trusted or state.fingerprint in ("", NOTHING):
+    if state.trusted or state.fingerprint in ("", NOTHING) or not waiting_for_trust(settings):
         return state
-    for line in describe(settings, state):
+    if is_declined(settings.project, settings.home_config, state.fingerprint):
+        return state
+    for line in describe(settings.project, state, contents=True):
         say(line)
-    answer = ask_now(QUESTION) or ""
-    if answer.lower() not in ("y", "yes"):
-        say("Not trusted: of its settings only what is harmless counts. `agi trust` changes that.")
-        return state
-    return set_trust(settings.project, settings.home_config, True, seen=state.fingerprint)
-
-
-def describe(settings: ClientSettings, state: TrustState) -> list[str]:
-    """Name what is to be trusted, so that one can look at it first."""
-    folder = exact(str(settings.project))
-    if state.reason == "changed":
-        head, names = f"{folder} has changed since you trusted it:", list(state.changed)
-    else:
-        head, names = f"{folder} brings settings of its own:", sorted(fingerprint(settings.project).files)
-    more = [f"  … and {len(names) - SHOWN} more"] if len(names) > SHOWN else []
-    return [head, *(f"  {exact(name)}" for name in names[:SHOWN]), *more]
+    answer = (ask_now(QUESTION) or "").lower()
+    if answer in ("y", "yes"):
+        return set_trust(settings.project, settings.home_config, True, seen=state.fingerprint)
+    say(NOT_TRUSTED)
+    if answer in ("n", "no"):
+        with suppress(ConfigError):  # then it is asked again
+            decline(settings.project, settings.home_config, state.fingerprint)
+    return state

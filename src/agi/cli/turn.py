@@ -26,7 +26,12 @@ GRACE_S = 5.0
 """How long a turn may take to stop."""
 PATIENCE_S = 0.7
 STOPPING = "Stopping. Ctrl-C again leaves at once."
-REASONS = {exits.TIMEOUT: "--timeout ran out", exits.BROKEN_PIPE: "nobody reads the answer"}
+GO_ON = 'To go on from here: agi --continue "…"'
+REASONS = {
+    exits.TIMEOUT: "--timeout ran out",
+    exits.BROKEN_PIPE: "nobody reads the answer",
+    exits.FAILED: "the answer could not be written",
+}
 LIMITS = {
     "max_steps": "The agent stopped at its step limit.",
     "budget_exhausted": "The agent stopped at the budget.",
@@ -92,6 +97,7 @@ class Turn:
                 risk=pending.risk,
                 rule=pending.rule,
                 reason=pending.reason,
+                preview=pending.preview,
             )
             self._hear_question(asked, ours=False)
 
@@ -106,9 +112,11 @@ class Turn:
         if ours and not self._mute:
             try:
                 self._printer.show(event)
-            except BrokenPipeError:
+            except (BrokenPipeError, AgiError) as error:
                 self._mute = True
-                self._interrupts.stop(exits.BROKEN_PIPE)
+                if isinstance(error, AgiError):
+                    say(f"agi: {error.message}")
+                self._interrupts.stop(exits.FAILED if isinstance(error, AgiError) else exits.BROKEN_PIPE)
         if isinstance(event.data, ev.ApprovalRequested):
             self._hear_question(event.data, ours=ours)
         elif isinstance(event.data, ev.ApprovalGranted | ev.ApprovalDenied):
@@ -148,16 +156,21 @@ class Turn:
 
     def _code(self, data: ev.EventData | None) -> int:
         """The exit code of an ending; what is worth saying about it is said."""
-        self._printer.finish()
+        if not self._mute:
+            self._printer.finish()
         match data:
             case ev.TurnFailed():
+                from agi.cli.hints import hint_of  # late: only where something went wrong
+
                 self._printer.note(f"agi: {line(data.error.message, 1000)}")
-                if data.error.hint:
-                    self._printer.note(f"     {line(data.error.hint, 1000)}")
+                if hint := hint_of(data.error.code, data.error.hint):
+                    self._printer.note(f"     {line(hint, 1000)}")
                 return exits.FAILED
             case ev.TurnCanceled():
-                if self._interrupts.code != exits.BROKEN_PIPE:
+                if not self._mute:
                     self._printer.note(f"agi: {self._why_canceled(data.reason)}")
+                if self._interrupts.code == exits.INTERRUPTED:
+                    self._printer.note(f"     {GO_ON}")
                 return exits.INTERRUPTED
             case ev.TurnCompleted():
                 return self._completed(data)

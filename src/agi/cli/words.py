@@ -8,20 +8,22 @@ agi, a local-first agent harness: sessions with AI agents that work in your fold
   agi "<prompt>"              ask; the answer streams to stdout, everything else to stderr
   agi -- <prompt>             the same; what follows -- is never an option or a command
   agi -                       the prompt is read from stdin
+  agi "<prompt>" -            the prompt, then what stdin says
   agi serve                   run the daemon                        agi sessions   list, show, export, remove
   agi trust                   let a project's own settings count    agi doctor     is everything in order?
   agi repair                  rebuild the log from its mirror       agi help NAME  more about one of these
 
 Options, before or after the prompt:
-  --agent NAME      build (default), general, plan, or one of the project's
-  --provider NAME   --model NAME
-  --project PATH    the folder to work in (default: this one)
-  --session ID      go on with a session;  --continue  with the latest one
-  --yes             approve what is asked; commands only in a trusted workspace
-  --trust           trust the workspace for this run
-  --timeout S       stop after so many seconds
-  --json            events as JSON lines on stdout
-  --version  --help
+  -a, --agent NAME      build (default), general, plan, or one of the project's
+  -m, --model NAME      --provider NAME
+  -c, --continue        go on with the latest session of this folder
+  -s, --session ID      go on with a session; the beginning or the end of its id will do
+  -y, --yes             approve what is asked; commands only in a trusted workspace
+      --project PATH    the folder to work in (default: this one)
+      --trust           trust the workspace for this run
+      --timeout S       stop after so many seconds
+      --json            events as JSON lines on stdout
+      --version         -h, --help
 
 At a terminal agi asks before it writes or runs something. Without one such calls are refused, unless --yes.
 
@@ -31,8 +33,8 @@ Exit codes: 0 answered; 1 failed; 2 wrong options or settings; 3 calls were refu
 Examples:
   agi "What does this project do?"
   agi --model gpt-5.1 --yes --trust "Make the tests pass" --timeout 900
-  git diff | agi -
-  agi --continue "And now the documentation"
+  git diff | agi "Review this change" -
+  agi -c "And now the documentation"
 """
 
 SERVE = """\
@@ -59,15 +61,17 @@ agi sessions export ID [--output FILE]
 agi sessions rm ID [--yes]
 
 The sessions of a project, with or without a running daemon. `export` writes the session's log, one event a line.
+ID may be the beginning or the end of an id, as long as only one session fits.
 
   --project PATH   the folder (default: this one)
   --limit N        at most so many, the latest first (default: 20)
   --json           for programs
+  -y, --yes        remove without asking
 
 Examples:
   agi sessions
-  agi sessions show sess_0199…
-  agi sessions export sess_0199… --output talk.ndjson
+  agi sessions show 3f9a
+  agi sessions export 3f9a --output talk.ndjson
 """
 
 REPAIR = """\
@@ -86,8 +90,8 @@ Examples:
 DOCTOR = """\
 agi doctor [--project PATH] [--json]
 
-Looks whether everything is in order, and says which model would answer and why. Changes nothing.
-Exits with 1 if something is broken.
+Looks whether everything is in order, says which model would answer and why, and asks the servers that settings name
+for their models. Changes nothing. Exits with 1 if something is broken.
 
 Examples:
   agi doctor
@@ -95,11 +99,16 @@ Examples:
 """
 
 TRUST = """\
-agi trust [PATH] [--revoke]
+agi trust [PATH] [--yes] [--revoke]
 agi trust --list [--json]
 
 A project's own tools, commands, base URLs, keys and looser rules count only once you trust it, as it is now: what
-changes must be trusted again. Without PATH, this folder. Look at the files it names before you trust them.
+changes must be trusted again. Without PATH, this folder. At a terminal it shows the files and asks; with --yes, or
+without a terminal, it trusts at once.
+
+  -y, --yes   trust without asking
+  --revoke    trust it no longer
+  --list      what is trusted
 
 Examples:
   agi trust

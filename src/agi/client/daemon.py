@@ -48,8 +48,9 @@ class _Messages(Struct):
 class DaemonClient:
     """Speaks to a daemon under `/v1`."""
 
-    def __init__(self, project: Path, daemon: Daemon) -> None:
+    def __init__(self, project: Path, daemon: Daemon, *, notice: str = "") -> None:
         self._project = project
+        self._notice = notice
         self._daemon = daemon
         self._http = HttpClient()
 
@@ -60,8 +61,8 @@ class DaemonClient:
 
     @property
     def notice(self) -> str:
-        """Nothing: a daemon says such things in its own log."""
-        return ""
+        """What whoever found it had to say; the daemon itself says such things in its own log."""
+        return self._notice
 
     async def is_well(self) -> bool:
         """Tell whether it answers, quickly."""

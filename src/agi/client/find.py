@@ -1,23 +1,30 @@
 """Which way to the sessions: a daemon that runs already, else the harness in this process.
 
-No daemon is ever started behind the user's back. May import: errors, client.
+No daemon is ever started behind the user's back. May import: errors, config, client.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from agi.client.base import Client, ClientSettings
-from agi.client.running import running_daemon
+from agi.client.environment import unheard
+from agi.client.running import Daemon, running_daemon
 
 if TYPE_CHECKING:
     from agi.client.inprocess import InProcessClient
 
 
-async def open_client(settings: ClientSettings) -> Client:
-    """Give a client of the project's sessions; trusting for one run only is possible in this process alone."""
+async def open_client(settings: ClientSettings, *, check: Callable[[], object] | None = None) -> Client:
+    """Give a client of the project's sessions; trusting for one run only is possible in this process alone.
+
+    Where the harness is to run here, `check` may raise first: opening it makes the data folder.
+    """
     if not settings.trust_once and (client := await open_daemon(settings)) is not None:
         return client
+    if check is not None:
+        check()
     return open_in_process(settings)
 
 
@@ -28,11 +35,18 @@ async def open_daemon(settings: ClientSettings) -> Client | None:
         return None
     from agi.client.daemon import DaemonClient  # late: most one-shots need no HTTP
 
-    client = DaemonClient(settings.project, daemon)
+    client = DaemonClient(settings.project, daemon, notice=_notice(settings, daemon))
     if await client.is_well():
         return client
     await client.close()
     return None
+
+
+def _notice(settings: ClientSettings, daemon: Daemon) -> str:
+    names = " and ".join(unheard(settings.env, daemon.pid))
+    if not names:
+        return ""
+    return f"The daemon at {daemon.url} answers, with its own environment; it does not use {names} of this shell."
 
 
 def open_in_process(settings: ClientSettings) -> InProcessClient:

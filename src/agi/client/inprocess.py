@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, contextmanager
 from pathlib import Path
 from typing import cast
 
@@ -26,8 +26,8 @@ from agi.protocol.events import Event
 from agi.protocol.messages import Message
 from agi.protocol.sessions import Session
 from agi.redaction import Redactor
-from agi.sessions.harness import Harness, HarnessSettings
-from agi.sessions.sites import Sites
+from agi.sessions.harness import Harness, HarnessSettings, builtin_tools  # type: ignore[attr-defined]  # its own tools
+from agi.sessions.sites import Site, Sites
 from agi.trust import TrustState, set_trust, trust_state
 
 PAGE = 500
@@ -166,16 +166,39 @@ def _open(settings: ClientSettings) -> Harness:
         raise StorageError(message, hint="`agi doctor` says more.") from error
 
 
-def default_model(settings: ClientSettings) -> tuple[str, ModelChoice]:
-    """Tell which agent and model a question goes to that names none; opens no log. Raises what is wrong with it."""
-    sites = Sites(home_config=settings.home_config, env=settings.env, flags=Flags(), redactor=Redactor())
+def answering_model(
+    settings: ClientSettings, *, agent: str | None = None, provider: str | None = None, model: str | None = None
+) -> tuple[str, ModelChoice]:
+    """Tell which agent and model would answer in a new session; opens no log. Raises what is wrong with the wish."""
+    with _site(settings) as site:
+        chosen = site.agents.find(agent) if agent else site.agents.default(site.config)
+        choice = site.models.describe(provider, model, default_provider=chosen.provider, default_model=chosen.model)
+    return chosen.name, msgspec.convert(choice, ModelChoice, from_attributes=True)
+
+
+def no_commands(settings: ClientSettings) -> str:
+    """Tell why no command may run here; empty if commands may. Opens no log; raises what is wrong with the settings."""
+    with _site(settings) as site:
+        return site.no_commands()
+
+
+def tool_names() -> frozenset[str]:
+    """Every name a tool goes by."""
+    return frozenset(name for tool in builtin_tools() for name in (tool.definition.name, *tool.definition.aliases))
+
+
+@contextmanager
+def _site(settings: ClientSettings) -> Iterator[Site]:
+    """The project with its settings, for a look."""
+    trusted = frozenset({settings.project.resolve()}) if settings.trust_once else frozenset()
+    sites = Sites(
+        home_config=settings.home_config, env=settings.env, flags=Flags(), redactor=Redactor(), trust_once=trusted
+    )
     site = sites.get(settings.project)
     try:
-        agent = site.agents.default(site.config)
-        choice = site.models.describe(default_provider=agent.provider, default_model=agent.model)
+        yield site
     finally:
         site.workspace.close()
-    return agent.name, msgspec.convert(choice, ModelChoice, from_attributes=True)
 
 
 def _trust(path: Path, state: TrustState) -> Trust:

@@ -98,6 +98,7 @@ def _provider(sieve: _Sieve, at: str, section: ProviderSection, user: ProviderSe
         enabled=sieve.drop(f"{at}.enabled", section.enabled, if_=section.enabled is True and not user.enabled),
         base_url=sieve.drop(f"{at}.baseUrl", section.base_url),
         api_key=sieve.drop(f"{at}.apiKey", section.api_key),
+        api=section.api,
     )
 
 

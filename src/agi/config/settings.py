@@ -11,7 +11,7 @@ from typing import Annotated, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from agi.config.values import AuthMode, SandboxMode, Secret
+from agi.config.values import Api, AuthMode, SandboxMode, Secret
 from agi.protocol.policies import ReviewMode
 from agi.protocol.tools import ToolKind
 
@@ -37,6 +37,8 @@ class ProviderSection(Section, frozen=True, kw_only=True):
     """Where its API is."""
     api_key: Secret | UnsetType = UNSET
     """What it knows the user by."""
+    api: Api | UnsetType = UNSET
+    """How it is spoken to: `chat`, `responses`, `messages` or `gemini`."""
 
 
 class ApprovalSection(Section, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ from msgspec import Struct
 from agi.protocol.policies import ApprovalPolicy, Budget, PatchReviewPolicy, VerifyPolicy
 
 AuthMode = Literal["auto", "token"]
+Api = Literal["chat", "responses", "messages", "gemini"]
 SandboxMode = Literal["off", "auto", "require"]
 
 
@@ -50,6 +51,8 @@ class ProviderSettings(Struct, frozen=True, kw_only=True):
     """Where its API is; None is the provider's own address."""
     api_key: Secret | None = None
     """What it knows the user by."""
+    api: Api | None = None
+    """How it is spoken to; None is the provider's own way, `chat` for a server with a name of its own."""
 
 
 class SandboxSettings(Struct, frozen=True, kw_only=True):

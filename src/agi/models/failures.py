@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from agi.errors import Invalid, ModelError
-from agi.models.catalog import KEY_VARIABLES
+from agi.models.catalog import BUILT_IN
 from agi.models.verdicts import judge, may_pass, read_body, read_error, read_retry_after
 
 if TYPE_CHECKING:
@@ -121,7 +121,8 @@ class Failures:
 
     def _hint(self, about: str, status: int = 0) -> str:
         setting = f"providers.{self._provider}"
-        variable = KEY_VARIABLES.get(self._provider)
+        built_in = BUILT_IN.get(self._provider)
+        variable = built_in.variable if built_in else None
         key = f"{variable} or {setting}.apiKey" if variable else f"{setting}.apiKey"
         unknown = _PASSES if may_pass(status) else "The provider does not accept the request as it is."
         return _HINTS.get(about, unknown).format(setting=setting, key=key, api=self._api)

@@ -7,22 +7,21 @@ May import: errors, config, net and its siblings in models.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct
 
 from agi.errors import Invalid
 from agi.models.base import Model, ModelInfo
-from agi.models.catalog import FIRST_CHOICE, OPENAI_MODELS, OPENAI_URL, SCRIPTED, is_openai, knows, nearest
+from agi.models.catalog import BUILT_IN, SCRIPTED, is_own, knows, nearest
 
 if TYPE_CHECKING:
     from agi.config import Config
+    from agi.config.values import Api, Secret
     from agi.net.http import HttpClient, Proxies
 
 DEMO = "demo"
-LATER = frozenset(("anthropic", "google"))
-"""Providers with a wire format of their own, which this version does not speak."""
-
+_URL_VARIABLES = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL", "google": "GOOGLE_GEMINI_BASE_URL"}
 Reason = Literal["asked", "configured", "detected", "nothing_configured"]
 
 
@@ -101,19 +100,22 @@ class Models:
         if self._config.default_provider:
             return self._config.default_provider, "configured", "defaultProvider names it"
         for name in self._config.providers:
-            if self._is_set_up(name) and name not in LATER:
+            if self._is_found(name):
                 return name, "detected", f"{self._evidence(name)} is set"
         if named and named != self._scripted_name():
             return "openai", "configured", f"{named} is wanted and no other provider is set up"
-        return SCRIPTED, "nothing_configured", "no provider is set up" + self._unusable_keys()
+        return SCRIPTED, "nothing_configured", "no provider is set up"
+
+    def _is_found(self, name: str) -> bool:
+        """Whether it answers without being asked for. Base URLs of other formats are set for other programs too."""
+        only_url = name in ("anthropic", "google") and self._config.provider(name).api_key is None
+        return self._is_set_up(name) and not only_url
 
     def _evidence(self, name: str) -> str:
-        setting, variable = ("baseUrl", "OPENAI_BASE_URL") if self._own_url(name) else ("apiKey", "OPENAI_API_KEY")
-        return f"providers.{name}.{setting}" + (f" or {variable}" if name == "openai" else "")
-
-    def _unusable_keys(self) -> str:
-        names = [name for name in sorted(LATER) if self._config.provider(name).api_key is not None]
-        return f" ({', '.join(names)}: not supported by this version)" if names else ""
+        setting = "baseUrl" if self._own_url(name) else "apiKey"
+        built_in = BUILT_IN.get(name)
+        variables = {"apiKey": built_in.variable, "baseUrl": _URL_VARIABLES[name]} if built_in else {}
+        return f"providers.{name}.{setting}" + (f" or {variables[setting]}" if variables else "")
 
     def _check(self, name: str) -> None:
         """Refuse a provider that cannot be asked, and say what is missing."""
@@ -127,29 +129,26 @@ class Models:
             return
         ignored = any(f"providers.{name}.{key}" in self._config.ignored for key in ("baseUrl", "apiKey"))
         note = "It is set in .agi/config.json, which is ignored until you run `agi trust`. " if ignored else ""
-        if name == "openai":
-            hint = "Set OPENAI_API_KEY, or providers.openai.apiKey in ~/.config/agi/config.json."
-            raise _invalid("missing_key", "There is no key for the provider openai.", note + hint)
+        built_in = BUILT_IN.get(name)
+        if built_in is not None:
+            hint = f"Set {built_in.variable}, or providers.{name}.apiKey in ~/.config/agi/config.json."
+            raise _invalid("missing_key", f"There is no key for the provider {name}.", note + hint)
         known = ", ".join(self._known())
-        if name in LATER:
-            hint = f"Set providers.{name}.baseUrl to a server that speaks OpenAI's API, or choose another of: {known}."
-            said = f"The provider {name} is not supported by this version."
-            raise _invalid("provider_unavailable", said, note + hint)
         hint = f"Known: {known}. A server that speaks OpenAI's API is made known by providers.<name>.baseUrl."
         raise _invalid("unknown_provider", f"There is no provider {name[:80]!r}.", note + hint)
 
     def _known(self) -> tuple[str, ...]:
         own = [name for name in self._config.providers if self._own_url(name)]
-        return tuple(dict.fromkeys(("openai", *own, SCRIPTED)))
+        return tuple(dict.fromkeys((*BUILT_IN, *own, SCRIPTED)))
 
     def _own_url(self, name: str) -> str:
         """The base URL of a server that is not the provider's usual one, or nothing."""
         url = self._config.provider(name).base_url or ""
-        return "" if name == "openai" and is_openai(url) else url
+        return "" if is_own(name, url) else url
 
     def _is_set_up(self, name: str) -> bool:
         settings = self._config.provider(name)
-        has_key = name == "openai" and settings.api_key is not None
+        has_key = name in BUILT_IN and settings.api_key is not None
         return settings.enabled and (has_key or bool(self._own_url(name)))
 
     def _default(self, name: str) -> str | None:
@@ -171,15 +170,15 @@ class Models:
                 return wanted
             hint = "Name it with --model, or as defaultModel in the configuration."
             raise _invalid("missing_model", f"Which model of {provider} is to answer was not said.", hint)
-        if wanted is None or knows(wanted):
-            return wanted or FIRST_CHOICE
-        names = ", ".join(nearest(wanted)) or "none"
+        if wanted is None or knows(provider, wanted):
+            return wanted or BUILT_IN[provider].first_choice
+        names = ", ".join(nearest(provider, wanted)) or "none"
         hint = f"Nearest names: {names}. With providers.{provider}.baseUrl set, any name is passed on."
         raise _invalid("unknown_model", f"{provider} has no model {wanted[:80]!r} that is known here.", hint)
 
     def _offered(self, name: str) -> tuple[ModelInfo, ...]:
         if not self._own_url(name):
-            return OPENAI_MODELS
+            return BUILT_IN[name].models
         default = self._default(name)
         return (ModelInfo(provider=name, id=default, note="defaultModel"),) if default else ()
 
@@ -192,15 +191,43 @@ class Models:
         return self._stand_in or DemoModel()
 
     def _real(self, choice: Choice) -> Model:
-        from agi.models.openai_chat import OpenAIChat  # late: a one-shot with the demo needs no network
-        from agi.net.http import HttpClient
+        from agi.net.http import HttpClient  # late: a one-shot with the demo needs no network
 
-        base_url = self._own_url(choice.provider) or OPENAI_URL
+        built_in = BUILT_IN.get(choice.provider)
+        settings = self._config.provider(choice.provider)
+        base_url = self._own_url(choice.provider) or (built_in.url if built_in else "")
         _check_url(choice.provider, base_url)
         if self._client is None:
             self._client = HttpClient(proxies=self._proxies, ca_file=self._ca_file)
-        key = self._config.provider(choice.provider).api_key
-        return OpenAIChat(self._client, provider=choice.provider, name=choice.model, base_url=base_url, api_key=key)
+        api = settings.api or (built_in.api if built_in else "chat")
+        return _adapter(api)(
+            self._client, provider=choice.provider, name=choice.model, base_url=base_url, api_key=settings.api_key
+        )
+
+
+class _MakesModels(Protocol):
+    def __call__(
+        self, client: HttpClient, *, provider: str, name: str, base_url: str, api_key: Secret | None
+    ) -> Model: ...
+
+
+def _adapter(api: Api) -> _MakesModels:
+    """The adapter of a wire format; imported late, since one of them is all a process usually needs."""
+    if api == "messages":
+        from agi.models.anthropic import Anthropic
+
+        return Anthropic
+    if api == "gemini":
+        from agi.models.gemini import Gemini
+
+        return Gemini
+    if api == "responses":
+        from agi.models.openai_responses import OpenAIResponses
+
+        return OpenAIResponses
+    from agi.models.openai_chat import OpenAIChat
+
+    return OpenAIChat
 
 
 def _check_url(provider: str, base_url: str) -> None:

@@ -1,0 +1,107 @@
+"""What the machine brings: Python, the data folder and its database, the disk, other programs. Looks, changes nothing.
+
+To be imported late. May import: config, client.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from agi.client.findings import Finding, broken, note, ok, warning
+from agi.config.files import PROJECT_DIR
+
+OLDEST_PYTHON = (3, 11)
+SLOW_SYNC_MS = 50.0
+SYNCS = 5
+
+
+def python() -> Finding:
+    """Whether this Python is new enough."""
+    text = f"{'.'.join(map(str, sys.version_info[:3]))} on {sys.platform}"
+    if sys.version_info < OLDEST_PYTHON:
+        return broken("python", text, "agi needs Python 3.11 or newer.")
+    return ok("python", text)
+
+
+def sqlite() -> Finding:
+    """Which SQLite there is."""
+    return ok("sqlite", sqlite3.sqlite_version)
+
+
+def folders(project: Path) -> Iterator[Finding]:
+    """Whether the project and its data folder can be worked in, by their owner alone."""
+    if os.access(project, os.W_OK | os.X_OK):
+        yield ok("project", str(project))
+    else:
+        yield broken("project", f"{project} cannot be written to.", "Check its permissions.")
+    folder = project / PROJECT_DIR
+    try:
+        found = os.lstat(folder)
+    except FileNotFoundError:
+        yield ok("data folder", "not there yet; the first session makes it")
+        return
+    mode = f"{folder} (mode {found.st_mode & 0o777:03o})"
+    if not os.path.isdir(folder) or os.path.islink(folder):
+        yield broken("data folder", f"{folder} is not a folder.", "Put it elsewhere; agi keeps its data there.")
+    elif found.st_uid != os.getuid():
+        yield broken("data folder", f"{folder} belongs to another user.", "Take it over, or work in your own copy.")
+    elif found.st_mode & 0o077:
+        what = "write to" if found.st_mode & 0o022 else "look into"
+        yield warning("data folder", f"{mode}: others can {what} it.", f"Run `chmod 700 {folder}`.")
+    else:
+        yield ok("data folder", mode)
+
+
+def database(project: Path) -> Finding:
+    """Whether the log can be read and is whole."""
+    path = project / PROJECT_DIR / "agi.sqlite"
+    if not path.exists():
+        lost = any((project / PROJECT_DIR / "sessions").glob("sess_*/events.ndjson"))
+        return broken("database", "missing", "Run `agi repair`.") if lost else ok("database", "not there yet")
+    try:
+        db = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)
+        try:
+            verdict = db.execute("PRAGMA quick_check(1)").fetchone()[0]
+            count = db.execute("SELECT count(*) FROM sessions").fetchone()[0]
+        finally:
+            db.close()
+    except sqlite3.Error as error:
+        return broken("database", f"{path}: {error}", "Run `agi repair`.")
+    if verdict != "ok":
+        return broken("database", f"{path}: {verdict}", "Run `agi repair`.")
+    return ok("database", f"readable and whole, {count} sessions")
+
+
+def sync_time(project: Path) -> Finding:
+    """How long the disk takes to make something durable: every step of a turn waits for that."""
+    try:
+        descriptor = os.open(project, os.O_TMPFILE | os.O_RDWR, 0o600)
+    except (OSError, AttributeError):
+        return note("disk", "the time of a sync could not be measured here")
+    try:
+        times = sorted(_timed_sync(descriptor) for _ in range(SYNCS))
+    finally:
+        os.close(descriptor)
+    text = f"a sync takes {times[SYNCS // 2]:.1f} ms"
+    if times[SYNCS // 2] > SLOW_SYNC_MS:
+        return warning("disk", text, "That slows every step of a turn; a local disk is faster.")
+    return ok("disk", text)
+
+
+def program(name: str, otherwise: str, called: str = "") -> Finding:
+    """Whether another program is there."""
+    where = shutil.which(name)
+    return ok(called or name, where) if where else note(called or name, f"not found: {otherwise}")
+
+
+def _timed_sync(descriptor: int) -> float:
+    began = time.perf_counter()
+    os.write(descriptor, bytes(4096))
+    os.fsync(descriptor)
+    return (time.perf_counter() - began) * 1000
