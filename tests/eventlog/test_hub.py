@@ -196,6 +196,25 @@ def test_a_deleted_session_is_told_to_its_listeners():
     assert told == [(0, "s", None, "session_deleted", b"{}", None)] * 2
 
 
+async def test_a_listener_that_fails_keeps_no_other_from_hearing():
+    """Its failure goes to the event loop's handler; the events that follow are told too."""
+    hub = Hub()
+    failures: list[object] = []
+    heard: list[int] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: failures.append(context["exception"]))
+
+    def fail(one: ev.Event) -> None:
+        raise RuntimeError("listener")
+
+    mine = hub.subscribe("s")
+    for listener in (fail, lambda one: heard.append(one.seq)):
+        hub.listen("s", listener)
+    hub.publish([event(1, ev.TurnResumed()), event(2, ev.TurnResumed())])
+    hub.wake_session("s")
+
+    assert (heard, len(mine.take()), len(failures)) == ([1, 2, 0], 2, 3)
+
+
 def test_the_hub_knows_whose_end_matters():
     """Sessions with followers, with listeners or with open text; each once."""
     hub = Hub()

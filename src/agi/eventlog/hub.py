@@ -131,8 +131,7 @@ class Hub:
         for event in events:
             self._settle(event)
             self._push(event.session_id, event)
-            for listener in tuple(self._listeners.get(event.session_id, ())):
-                listener(event)
+            self._call_listeners(event)
 
     def publish_live(self, delta: LiveDelta) -> None:
         """Tell of open text that is not on disk yet, and remember it for those who come later."""
@@ -151,9 +150,15 @@ class Hub:
         for subscription in self._by_session.get(session_id, ()):
             subscription.lagging = True
             subscription.wake()
-        deleted = Event(0, "", session_id, None, DELETED, b"{}")
-        for listener in tuple(self._listeners.get(session_id, ())):
-            listener(deleted)
+        self._call_listeners(Event(0, "", session_id, None, DELETED, b"{}"))
+
+    def _call_listeners(self, event: Event) -> None:
+        for listener in tuple(self._listeners.get(event.session_id, ())):
+            try:
+                listener(event)
+            except Exception as error:  # one listener's failure keeps nobody else from hearing of it
+                context = {"message": "A listener failed.", "exception": error}
+                asyncio.get_running_loop().call_exception_handler(context)
 
     def _push(self, session_id: str, item: Item) -> None:
         for subscription in self._by_session.get(session_id, ()):

@@ -38,6 +38,7 @@ from agi.sessions.origin import claim, disown, is_ours, refuse_links
 from agi.sessions.runner import Runner, take_lease_check, turn_started
 from agi.sessions.runners import Runners
 from agi.sessions.sites import Site, Sites
+from agi.sessions.turns import cancel_entries, retry_check, to_cancel
 from agi.tools.base import Registry
 from agi.tools.builtin import builtin_tools
 from agi.views import queries
@@ -237,7 +238,7 @@ class Harness:
         await self._ready()
         state = self.state(session_id)
         turn = queries.turn(self.log.db, session_id, turn_id)
-        allowed = _retry_check(session_id, turn_id)
+        allowed = retry_check(session_id, turn_id)
         allowed(self.log.db)
         queued = QueuedTurn(turn_id=new_id(TURN), message_id=turn.message_id, asked=turn.asked, retry_of=turn_id)
         busy = await asyncio.shield(self._begin(state, queued, None, allowed))
@@ -259,8 +260,8 @@ class Harness:
 
         def found(db: sqlite3.Connection) -> list[Entry]:
             state = queries.session_state(db, session_id)
-            chosen[:] = _to_cancel(state, command.turn_id)
-            return _cancel_entries(state, chosen, command.reason)
+            chosen[:] = to_cancel(state, command.turn_id)
+            return cancel_entries(state, chosen, command.reason)
 
         await self.log.append(session_id, found)
         self.runners.ensure(session_id)
@@ -364,45 +365,6 @@ class Harness:
             raise Unavailable("The daemon is shutting down.", hint="Try again in a moment.")
         if self._foreign:
             await self.own_log()
-
-
-def _to_cancel(state: SessionState, turn_id: str | None) -> tuple[str, ...]:
-    live = ((state.turn.id,) if state.turn else ()) + tuple(queued.turn_id for queued in state.queue)
-    return live if turn_id is None else tuple(one for one in live if one == turn_id)
-
-
-def _cancel_entries(state: SessionState, turn_ids: list[str], reason: str) -> list[Entry]:
-    """A running turn is asked to stop; queued ones are dropped, and with nothing left the session is over."""
-    if not turn_ids:
-        raise Conflict("Nothing is running or queued.", code="nothing_to_cancel", hint="There is nothing to stop.")
-    running = state.turn.id if state.turn else None
-    entries: list[Entry] = []
-    for turn_id in turn_ids:
-        stops = turn_id == running
-        entries.append((turn_id, ev.CancelRequested(reason=reason) if stops else ev.TurnCanceled(reason=reason)))
-    if running is None and len(turn_ids) == len(state.queue):
-        entries.append((turn_ids[-1], ev.SessionCanceled()))
-    return entries
-
-
-def _retry_check(session_id: str, turn_id: str) -> Check:
-    """Only the last turn, and only if it did not succeed; looked at again where the retry is written."""
-
-    def check(db: sqlite3.Connection) -> None:
-        turn = queries.turn(db, session_id, turn_id)
-        if turn.status not in ("failed", "canceled"):
-            raise Conflict(
-                f"The turn is {turn.status}; only a failed or canceled turn can be retried.",
-                code="turn_not_retryable",
-                hint="Send a new message instead.",
-            )
-        last = queries.session_state(db, session_id).last_turn_id
-        if last != turn_id:
-            raise Conflict(
-                "Only the session's last turn can be retried.", code="turn_not_last", hint=f"Its last turn is {last}."
-            )
-
-    return check
 
 
 def _ignore_state(folder: Path) -> None:
