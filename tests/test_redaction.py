@@ -116,7 +116,7 @@ def test_there_are_words_to_look_at():
     assert {("role", "assistant"), ("status", "complete"), ("type", "tool_result"), ("kind", "reasoning")} <= set(WORDS)
 
 
-@pytest.mark.parametrize(("key", "word"), WORDS, ids=" ".join)
+@pytest.mark.parametrize(("key", "word"), WORDS)
 def test_a_secret_that_is_a_word_of_the_protocol_breaks_no_event(key, word):
     """Local providers take any key, so people write anything."""
     raw = json.dumps({"x": [{key: word, "text": f"say {word}!"}]}, separators=(",", ":")).encode()

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import random
 import socket
+import sqlite3
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -412,3 +413,18 @@ async def test_canceling_what_is_queued_does_not_disturb_what_is_being_said(tmp_
 
         await reading
         assert "".join(reader.text.values()) == "".join(said)
+
+
+async def test_a_hole_in_the_log_ends_the_stream_with_what_to_do(daemon: Daemon) -> None:
+    """What stands before the damage is told, then an error; the connection ends as it should."""
+    daemon.model.says("hello")
+    turn = await daemon.ask("hi")
+    await turn.answer()
+    with contextlib.closing(sqlite3.connect(daemon.harness.log.path)) as db:
+        db.execute("DELETE FROM events WHERE session_id=? AND seq=3", (turn.session_id,))
+        db.commit()
+
+    told = [event async for event in daemon.stream(f"/v1/sessions/{turn.session_id}/events?follow=false")]
+
+    assert [event.event for event in told] == ["session_created", "session_updated", "error"]
+    assert "agi repair" in msgspec.json.decode(told[-1].data)["hint"]

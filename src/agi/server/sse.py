@@ -16,6 +16,7 @@ from contextlib import aclosing
 import msgspec
 from starlette.types import Receive, Scope, Send
 
+from agi.errors import Damaged
 from agi.eventlog.follow import Batch
 from agi.eventlog.hub import Item
 from agi.protocol.events import Event
@@ -95,11 +96,14 @@ class Reading:
 async def told(batches: AsyncIterator[Batch], reading: Reading, *, follow: bool = True) -> AsyncGenerator[bytes, None]:
     """What a reader is sent, until its reading is over, the session is gone or, without `follow`, the past is told."""
     async with aclosing(batches) as source:  # type: ignore[type-var]  # every follower is a generator
-        async for batch in source:
-            for piece in reading.pieces(batch):
-                yield piece
-            if reading.over or (batch.caught_up and not follow):
-                return
+        try:
+            async for batch in source:
+                for piece in reading.pieces(batch):
+                    yield piece
+                if reading.over or (batch.caught_up and not follow):
+                    return
+        except Damaged as error:  # the reader has what stands before the damage, and is told why there is no more
+            yield frame("error", _encode({"code": error.code, "message": error.message, "hint": error.hint})) + b"\n"
 
 
 class EventStream:
