@@ -174,6 +174,7 @@ async def _first_deltas(running: Daemon, count: int) -> list[float]:
 
         session = json.loads(await post("/v1/sessions", b"{}"))["id"]
         heard: asyncio.Queue[float] = asyncio.Queue()
+        over = asyncio.Event()
 
         async def listen() -> None:
             url = f"{running.url}/v1/sessions/{session}/events"
@@ -181,6 +182,8 @@ async def _first_deltas(running: Daemon, count: int) -> list[float]:
                 async for chunk in response.chunks():
                     if b"event: model_output_delta" in chunk:
                         heard.put_nowait(time.perf_counter())
+                    if b"event: session_completed" in chunk:
+                        over.set()
 
         task = asyncio.create_task(listen())
         await asyncio.sleep(0.2)
@@ -188,7 +191,8 @@ async def _first_deltas(running: Daemon, count: int) -> list[float]:
             began = time.perf_counter()
             await post(f"/v1/sessions/{session}/messages", b'{"parts": [{"type": "text", "text": "go"}]}')
             times.append((await heard.get() - began) * 1000)
-            await asyncio.sleep(0.05)
+            await over.wait()
+            over.clear()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
     return times[5:]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import socket
 import sys
 from collections.abc import Callable, Mapping
@@ -90,6 +91,9 @@ async def _run(
             speaker.say(url)
 
         when_started(server, announce)
+        # What is loaded by now stays; looking through it again and again for garbage only delays whoever waits.
+        gc.freeze()
+        gc.set_threshold(20_000, 20, 50)
         await server.serve()
     finally:
         await harness.close()
