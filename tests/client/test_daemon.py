@@ -12,7 +12,7 @@ import pytest
 from agi.client import daemon as module
 from agi.client.daemon import DaemonClient
 from agi.client.find import open_daemon
-from agi.client.running import Daemon
+from agi.config.daemon import DaemonRecord
 from agi.errors import NotFound, Unavailable
 from agi.protocol.commands import CreateSession, PostMessage
 from agi.protocol.events import Event, Notice
@@ -44,7 +44,7 @@ async def answering(*answers: Answer) -> AsyncIterator[tuple[DaemonClient, list[
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    client = DaemonClient(Path("/nowhere"), Daemon(url=url, pid=1, token="t" * 20))
+    client = DaemonClient(Path("/nowhere"), DaemonRecord(url=url, pid=1, started_at="", token="t" * 20))
     try:
         yield client, asked
     finally:

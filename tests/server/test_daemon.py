@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from agi.config.daemon import DaemonRecord, read_record
 from agi.errors import Conflict, StorageError
-from agi.server.daemon import Berth, DaemonRecord, read_record
+from agi.server.daemon import Berth
 
 
 def test_the_record_is_private_and_tells_where(tmp_path: Path) -> None:

@@ -16,9 +16,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from agi.config.daemon import read_record
 from agi.errors import ConfigError, Conflict
 from agi.net.http import HttpClient
-from agi.server.daemon import read_record
 from agi.server.serve import ServeSettings, serve
 
 SCRIPT = """

@@ -17,7 +17,8 @@ from msgspec import Struct
 
 from agi.client.answers import refusal, resync
 from agi.client.base import ModelList, Posted, Trust
-from agi.client.running import Daemon, running_daemon
+from agi.client.running import running_daemon
+from agi.config.daemon import DaemonRecord
 from agi.errors import AgiError, NotFound, Unavailable
 from agi.net.http import HttpClient, NetError, Response, Timeouts
 from agi.net.sse import SseEvent, sse_events
@@ -48,7 +49,7 @@ class _Messages(Struct):
 class DaemonClient:
     """Speaks to a daemon under `/v1`."""
 
-    def __init__(self, project: Path, daemon: Daemon, *, notice: str = "") -> None:
+    def __init__(self, project: Path, daemon: DaemonRecord, *, notice: str = "") -> None:
         self._project = project
         self._notice = notice
         self._daemon = daemon

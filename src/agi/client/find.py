@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from agi.client.base import Client, ClientSettings
 from agi.client.environment import unheard
-from agi.client.running import Daemon, running_daemon
+from agi.client.running import running_daemon
+from agi.config.daemon import DaemonRecord
 
 if TYPE_CHECKING:
     from agi.client.inprocess import InProcessClient
@@ -42,7 +43,7 @@ async def open_daemon(settings: ClientSettings) -> Client | None:
     return None
 
 
-def _notice(settings: ClientSettings, daemon: Daemon) -> str:
+def _notice(settings: ClientSettings, daemon: DaemonRecord) -> str:
     names = " and ".join(unheard(settings.env, daemon.pid))
     if not names:
         return ""

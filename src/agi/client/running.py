@@ -9,39 +9,19 @@ from __future__ import annotations
 
 import fcntl
 import os
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import msgspec
-from msgspec import Struct
-
-from agi.config.files import PROJECT_DIR, read_inside
-from agi.errors import AgiError, Conflict
-
-FILE = "daemon.json"
-LOCK = "daemon.lock"
-_LIMIT = 1 << 16
+from agi.config.daemon import LOCK, DaemonRecord, read_record
+from agi.config.files import PROJECT_DIR
+from agi.errors import Conflict
 
 
-class Daemon(Struct, frozen=True, kw_only=True):
-    """A running daemon, as it describes itself."""
-
-    url: str
-    pid: int
-    token: str = ""
-    started_at: str = ""
-
-
-def running_daemon(project: Path) -> Daemon | None:
+def running_daemon(project: Path) -> DaemonRecord | None:
     """Give the daemon that serves this project, or None if none is known to be alive."""
-    try:
-        content = read_inside(project, f"{PROJECT_DIR}/{FILE}", limit=_LIMIT)
-        if content is None or not _is_private(project / PROJECT_DIR / FILE):
-            return None
-        daemon = msgspec.json.decode(content, type=Daemon)
-    except (AgiError, OSError, msgspec.DecodeError, UnicodeDecodeError):
+    daemon = read_record(project / PROJECT_DIR)
+    if daemon is None:
         return None
     plausible = daemon.url.startswith(("http://", "https://")) and _is_ours(daemon.pid)
     return daemon if plausible and is_locked(project) else None
@@ -85,11 +65,6 @@ def _opened(project: Path, flags: int) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
-
-
-def _is_private(path: Path) -> bool:
-    found = os.lstat(path)
-    return stat.S_ISREG(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
 
 
 def _is_ours(pid: int) -> bool:

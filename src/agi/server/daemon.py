@@ -12,34 +12,10 @@ import time
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct
 
+from agi.config.daemon import LOCK, RECORD, DaemonRecord, read_record
 from agi.errors import Conflict, StorageError
 from agi.protocol.times import to_rfc3339
-
-LOCK = "daemon.lock"
-RECORD = "daemon.json"
-
-
-class DaemonRecord(Struct, frozen=True, kw_only=True):
-    """What `daemon.json` holds."""
-
-    url: str
-    pid: int
-    started_at: str
-    token: str
-
-
-def read_record(folder: Path) -> DaemonRecord | None:
-    """The daemon of this data folder as it was last recorded; None if none is, or nobody can say."""
-    try:
-        fd = os.open(folder / RECORD, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        with os.fdopen(fd, "rb") as file:
-            if os.fstat(fd).st_uid != os.getuid():
-                return None  # somebody else's word about where our daemon is
-            return msgspec.json.decode(file.read(65536), type=DaemonRecord)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-        return None
 
 
 class Berth:
