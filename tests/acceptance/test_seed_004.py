@@ -86,8 +86,8 @@ async def test_one_shot_returns_the_expected_shape(daemon: Daemon) -> None:
 
     said = reply.json()
     assert reply.status == 200
-    assert set(said) == {"session_id", "turn_id", "message", "content", "usage", "stop_reason"}
-    assert (said["content"], said["stop_reason"]) == ("Hello.", "end_turn")
+    assert set(said) == {"session_id", "turn_id", "message", "content", "usage", "stop_reason", "refused"}
+    assert (said["content"], said["stop_reason"], said["refused"]) == ("Hello.", "end_turn", [])
     assert said["message"]["role"] == "assistant"
     assert (await daemon.get("/v1/sessions")).json() == {"sessions": [], "next": None}
 

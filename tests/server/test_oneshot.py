@@ -18,10 +18,11 @@ async def test_its_session_is_kept_but_not_listed(daemon: Daemon) -> None:
 
 
 async def test_nobody_watches_it_so_nothing_asks(daemon: Daemon) -> None:
-    """A call that would need approval is refused at once, and the model is told."""
+    """A call that would need approval is refused at once; the model is told, and so is the client."""
     daemon.model.calls("shell", command="echo hi > x").then_says("I may not.")
     said = (await daemon.post("/v1/one-shot", {"prompt": "run it"})).json()
     assert said["content"] == "I may not."
+    assert [(one["name"], one["cause"]) for one in said["refused"]] == [("shell", "policy")]
     assert not daemon.workspace.was_touched()
 
 

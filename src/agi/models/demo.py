@@ -20,7 +20,8 @@ SIZE = 12
 
 OPENING = "I am a scripted stand-in, not an AI model: no provider is configured. "
 CLOSING = (
-    "For a real model set OPENAI_API_KEY, or OPENAI_BASE_URL for a server that speaks OpenAI's API (with a model's "
+    "For a real model set OPENAI_API_KEY, ANTHROPIC_API_KEY or GOOGLE_GENERATIVE_AI_API_KEY, or OPENAI_BASE_URL for a "
+    "server that speaks OpenAI's API (with a model's "
     "name as defaultModel or --model), or write providers.<name>.baseUrl into ~/.config/agi/config.json."
 )
 

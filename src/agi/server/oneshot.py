@@ -11,12 +11,25 @@ from starlette.types import ASGIApp
 from agi.errors import AgiError, Invalid
 from agi.eventlog.base import Cursor
 from agi.protocol.commands import CreateSession, OneShot, OneShotMessage, PostMessage
+from agi.protocol.events import ApprovalDenied, DenialCause
 from agi.protocol.messages import Message, StopReason, Usage
 from agi.protocol.parts import plain_text
 from agi.server.answers import Json
 from agi.server.replies import Ending, stream_turn, wait_for_turn
 from agi.server.request import Request
 from agi.server.routes import Route
+
+EVENTS = 100_000
+"""More than one turn can write."""
+
+
+class RefusedCall(Struct, frozen=True, kw_only=True):
+    """A call that was not run, and who or what refused it."""
+
+    tool_call_id: str
+    name: str
+    cause: DenialCause
+    reason: str
 
 
 class OneShotReply(Struct, frozen=True, kw_only=True):
@@ -28,6 +41,8 @@ class OneShotReply(Struct, frozen=True, kw_only=True):
     content: str
     usage: Usage
     stop_reason: StopReason
+    refused: tuple[RefusedCall, ...]
+    """The calls that needed a person's word and did not get it; nobody watches a one-shot."""
 
 
 async def ask(request: Request[OneShot, None]) -> ASGIApp:
@@ -48,7 +63,17 @@ async def ask(request: Request[OneShot, None]) -> ASGIApp:
             content=plain_text(ending.message.parts) if ending.message else "",
             usage=ending.usage,
             stop_reason=ending.stop_reason,
+            refused=_refused(request, session_id),
         )
+    )
+
+
+def _refused(request: Request[OneShot, None], session_id: str) -> tuple[RefusedCall, ...]:
+    denials = [event.data for event in request.harness.log.read(session_id, 0, EVENTS)]
+    return tuple(
+        RefusedCall(tool_call_id=one.tool_call_id, name=one.name, cause=one.cause, reason=one.reason)
+        for one in denials
+        if isinstance(one, ApprovalDenied)
     )
 
 
