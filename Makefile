@@ -6,11 +6,14 @@ BIN := $(VENV)/bin
 RUN := $(VENV)/.run-installed
 DEV := $(VENV)/.dev-installed
 TOOLS := $(VENV)/.system-tools
-ASK ?= What is this repository, and how do I start using it?
+LOCAL := $(VENV)/.local-installed
+ASK ?= What does README.md say about agi?
 
-.PHONY: try install test fast slow check fix bench lock clean
+.PHONY: try install test fast slow check fix bench eval-local lock clean
 
-try: $(RUN)
+# Asks your provider if one is set up, else a model server on this machine, else the embedded model (1.12 GB, once).
+try: $(LOCAL)
+	$(BIN)/agi models fetch --if-needed
 	$(BIN)/agi "$(ASK)"
 
 install: $(DEV)
@@ -35,10 +38,17 @@ fix: $(DEV)
 bench: $(DEV)
 	$(BIN)/python -m bench
 
+# Forty questions to the embedded model; some minutes of both processors.
+eval-local: $(DEV)
+	$(BIN)/agi models fetch
+	$(BIN)/python -m evals
+
 # Hashes are pinned for every platform; the files name no host.
 lock: $(VENV)/.uv
 	$(BIN)/uv pip compile -q --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
 		pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile -q --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
+		--extra local pyproject.toml -o requirements-local.lock
 	$(BIN)/uv pip compile -q --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
 		--group dev pyproject.toml -o requirements-dev.lock
 
@@ -54,6 +64,10 @@ $(VENV)/.uv:
 $(RUN): requirements.lock pyproject.toml | $(VENV)/.uv
 	$(BIN)/uv pip install -q --python $(BIN)/python --compile-bytecode --require-hashes -r requirements.lock
 	$(BIN)/uv pip install -q --python $(BIN)/python --no-deps -e .
+	touch $@
+
+$(LOCAL): requirements-local.lock pyproject.toml | $(RUN)
+	$(BIN)/uv pip install -q --python $(BIN)/python --compile-bytecode --require-hashes -r requirements-local.lock
 	touch $@
 
 $(DEV): requirements-dev.lock pyproject.toml | $(RUN)

@@ -73,11 +73,20 @@ def rss_mb(pid: int) -> float:
     return 0.0
 
 
-@contextlib.contextmanager
-def provider(*script: str) -> Iterator[str]:
+def provider(*script: str) -> contextlib.AbstractContextManager[str]:
     """The loopback provider server as a process of its own; yields its base URL."""
-    command = (sys.executable, "-m", "agi.testing.provider", "--script", *script)
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ})
+    return _serving("agi.testing.provider", "--script", *script)
+
+
+def paced_provider(chunks: int) -> contextlib.AbstractContextManager[str]:
+    """The same, sending one chunk at a time."""
+    return _serving("bench.paced", str(chunks))
+
+
+@contextlib.contextmanager
+def _serving(module: str, *words: str) -> Iterator[str]:
+    command = (sys.executable, "-m", module, *words)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ}, cwd=ROOT)
     try:
         assert process.stdout is not None
         yield process.stdout.readline().split()[-1]

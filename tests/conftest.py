@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from agi.models import nearby
 from agi.models.scripted import ScriptedModel
 from agi.protocol import commands
 from agi.protocol.events import Event
@@ -95,6 +96,13 @@ class Place:
         """Wait for the n-th event of a type."""
         await self.until(lambda: len(self.events(type)) >= count)
         return self.events(type)[count - 1]
+
+
+@pytest.fixture(autouse=True)
+def nobody_nearby(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test looks for model servers on the machine it runs on, unless it says where; and then it has time."""
+    monkeypatch.setattr(nearby, "PORTS", {})
+    monkeypatch.setattr(nearby, "FIND_S", 5.0)
 
 
 @pytest.fixture

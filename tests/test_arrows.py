@@ -15,7 +15,9 @@ LEVELS = [
     {"errors", "explain", "redaction"},
     {"protocol", "net"},
     {"config", "trust"},
+    {"sandbox"},
     {"eventlog", "workspace", "models", "policy"},
+    {"editing", "checkpoints", "jobs"},
     {"tools", "agents", "views"},
     {"context"},
     {"loop"},
@@ -32,11 +34,12 @@ FACES = {
 LATE = {
     ("client/inprocess.py", "sessions"),
     ("client/inprocess.py", "eventlog"),
+    ("client/weights.py", "models"),
     ("cli/serve.py", "server"),
     ("cli/repair.py", "eventlog"),
     ("cli/repair.py", "views"),
 }
-"""The few arrows that skip a level, imported late: the in-process transport, `agi serve`, `agi repair`."""
+"""The few arrows that skip a level, imported late: the in-process transport, `agi serve`, `agi repair`, weights."""
 
 
 def room(module: str) -> str:

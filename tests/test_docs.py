@@ -16,7 +16,7 @@ import agi
 from agi.cli import exits
 from agi.cli.main import ASK_OPTIONS, COMMANDS
 from agi.config.load import VARIABLES
-from agi.config.settings import NAMED, SECTIONS, Settings
+from agi.config.settings import NAMED_IN, SECTIONS, Settings
 from agi.protocol.events import DATA_TYPES
 from agi.server.app import ROUTES
 from agi.server.errors import STATUSES
@@ -60,8 +60,8 @@ def config_keys(shape: type[Struct] = Settings, at: str = "") -> Iterator[str]:
     for key in shape.__struct_encode_fields__:
         if key in SECTIONS.get(shape, {}):
             yield from config_keys(SECTIONS[shape][key], f"{at}{key}.")
-        elif shape is Settings and key in NAMED:
-            yield from config_keys(NAMED[key], f"{at}{key}.<name>.")
+        elif key in NAMED_IN.get(shape, {}):
+            yield from config_keys(NAMED_IN[shape][key], f"{at}{key}.<name>.")
         else:
             yield at + key
 
@@ -234,11 +234,13 @@ def larder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (project / "src").mkdir(parents=True)
     (project / "src" / "larder.py").write_text("print('bread')\n")
     (project / "README.md").write_text("# Larder\n\nA small program that keeps a list of what is in the kitchen.\n")
+    (project.parent / ".config" / "agi").mkdir(parents=True)
+    (project.parent / ".config" / "agi" / "config.json").write_text('{"defaultProvider": "scripted"}')
     return project
 
 
 def run_shell(command: str, project: Path) -> subprocess.CompletedProcess[str]:
-    """Run a line of the README with nobody at the terminal, no provider and settings of its own."""
+    """Run a line of the README with nobody at the terminal, settings of its own, and a script in a model's place."""
     agi_function = f'agi() {{ "{sys.executable}" -m agi.cli.main "$@"; }}'
     return subprocess.run(
         ["bash", "-c", f"{agi_function}; {command}"],
@@ -258,7 +260,7 @@ def run_shell(command: str, project: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_readmes_examples_run_and_say_what_is_shown(larder: Path) -> None:
-    """The transcript is what really comes out, with the model that needs no provider; in order, in one project."""
+    """The transcript is what really comes out, with a script that needs no provider; in order, in one project."""
     found = list(examples())
     assert len(found) >= 3
     for command, shown in found:

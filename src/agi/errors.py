@@ -106,11 +106,14 @@ class ModelError(AgiError):
         retryable: bool = False,
         retry_after: float | None = None,
         status: int | None = None,
+        parts: tuple[str, ...] = (),
     ) -> None:
         super().__init__(message, hint=hint, code=code)
         self.retryable = retryable
         self.retry_after = retry_after
         self.status = status
+        self.parts = parts
+        """The refs of the attachments the provider will not take, where its words say which."""
 
 
 class StorageError(AgiError):

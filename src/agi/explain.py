@@ -22,6 +22,7 @@ FORMS: Mapping[str, str] = MappingProxyType(
         r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z(,sess_[0-9a-f]{32})?$": (
             "a time such as 2026-01-31T12:00:00.000Z, or the `next` of a page"
         ),
+        r"^[^/\s]+/\S+$": "a provider and a model, such as `anthropic/claude-sonnet-4-5`",
         "^msg_[0-9a-f]{32}$": "a message's id, `msg_` and 32 hex digits",
     }
 )

@@ -92,6 +92,7 @@ class Agi:
         self.project = root / "project"
         self.project.mkdir()
         self.home = root / "home" / ".config" / "agi"
+        self.configure({"defaultProvider": "scripted"})
         self.env = {
             "PATH": os.environ["PATH"],
             "HOME": str(root / "home"),
@@ -154,10 +155,10 @@ class Agi:
             os.close(master)
 
     def configure(self, settings: dict[str, object], *, own: bool = True) -> None:
-        """Write the user's settings, or the project's."""
+        """Write the user's settings, or the project's; the user's never look for models on the machine of the test."""
         folder = self.home if own else self.project / ".agi"
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "config.json").write_text(json.dumps(settings))
+        (folder / "config.json").write_text(json.dumps({"local": {"probe": False}, **settings} if own else settings))
 
     @asynccontextmanager
     async def answered_by(self, *replies: Reply) -> AsyncIterator[ProviderServer]:
@@ -213,12 +214,13 @@ def here(cli: Agi, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.Monkey
         if name.endswith(("_API_KEY", "_BASE_URL")):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", cli.env["HOME"])
-    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(cli.project)
     return Here(cli, capfd)
 
 
 @pytest.fixture
 def cli(tmp_path: Path) -> Agi:
-    """The command, in a folder with nothing in it."""
+    """The command, in a folder with nothing in it; a script answers unless a provider is set up."""
     return Agi(tmp_path)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import socket
+import subprocess
+import sys
 from contextlib import AsyncExitStack
 
 import pytest
 
 from agi.client.base import ClientSettings
 from agi.client.find import open_client
+from agi.models import nearby
 from agi.protocol.commands import CreateSession
 from agi.testing.provider import calls, fails, says
 from agi.testing.replies import breaks
@@ -26,10 +30,52 @@ async def test_the_answer_goes_to_stdout_and_everything_else_to_stderr(cli):
     assert provider.requests[0].json["model"] == "other"
 
 
-async def test_without_a_model_the_demo_answers_and_says_so(cli):
-    """The first run works, and nobody is fooled."""
-    cli.write("README.md", "# Shop\n\nSells things.\n")
+async def test_without_a_model_it_is_said_how_to_get_one(cli):
+    """No answer is made up; the ways to one are commands, and nothing is left behind."""
+    cli.configure({})
     result = await cli("What is this?")
+
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("agi: No model is set up.")
+    assert "`agi setup`" in result.err
+    assert "`agi models fetch`" in result.err
+    assert not (cli.project / ".agi").exists()
+
+
+def test_a_model_server_on_this_machine_answers_by_itself(here, monkeypatch):
+    """Nothing is set up, and it is found; who answers is in the log."""
+    command = (sys.executable, "-m", "agi.testing.provider", "--script", "says:From next door.")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        port = int(server.stdout.readline().rpartition(":")[2].removesuffix("/v1\n"))
+        monkeypatch.setattr(nearby, "PORTS", {"lmstudio": port})
+        here.configure({"local": {"probe": True}})
+        result = here("hi", "--json")
+        server.kill()
+
+    assert result.code == 0
+    (started,) = [event["data"] for event in result.events if event["type"] == "turn_started"]
+    assert (started["provider"], started["model"]) == ("lmstudio", "script")
+    assert "From next door." in result.out
+
+
+def test_a_named_server_that_does_not_answer_is_an_error_with_its_address(here, monkeypatch):
+    """`--provider ollama` needs no settings, but it needs Ollama."""
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    monkeypatch.setattr(nearby, "PORTS", {"ollama": port})
+    result = here("hi", "--provider", "ollama")
+
+    assert (result.code, result.out) == (2, "")
+    assert f"Nothing answers at 127.0.0.1:{port}." in result.err
+    assert not list(here.project.iterdir())
+
+
+async def test_a_script_answers_if_asked_for_and_says_what_it_is(cli):
+    """It works with the real tools, and nobody is fooled."""
+    cli.configure({})
+    cli.write("README.md", "# Shop\n\nSells things.\n")
+    result = await cli("What is this?", "--provider", "scripted")
 
     assert result.code == 0
     assert "Sells things." in result.out
@@ -140,7 +186,7 @@ async def test_a_session_goes_on_by_a_part_of_its_id_and_short_options(cli):
         (["--continue"], "no session to go on with"),
         (["--agent", "biuld"], "Did you mean build?"),
         (["--provider", "nobody"], "There is no provider"),
-        (["--model", "gpt-9000"], "There is no key"),
+        (["--provider", "openai", "--model", "gpt-9000"], "There is no key"),
     ],
 )
 def test_asking_for_what_does_not_exist_exits_with_2_and_makes_nothing(here, arguments, said):

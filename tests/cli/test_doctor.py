@@ -9,6 +9,7 @@ import socket
 import pytest
 
 from agi.client import reaching
+from agi.models import nearby
 from agi.testing.provider import ProviderServer
 
 
@@ -26,6 +27,7 @@ def test_an_empty_folder_is_in_order_and_stays_empty(here):
 
     assert code == 0
     assert {state for state, _ in found.values()} <= {"ok", "note"}
+    assert found["model"][0] == "note"
     assert found["model"][1].startswith("demo of scripted would answer")
     assert "none in this version" in found["sandbox"][1]
     assert "a sync takes" in found["disk"][1] or "could not be measured" in found["disk"][1]
@@ -38,11 +40,31 @@ def test_people_get_a_line_for_each_finding(here):
 
     assert result.code == 0
     assert "✓ python" in result.out
-    assert "OPENAI_API_KEY" in result.out
+    assert "`agi setup`" in result.out
+
+
+def test_without_a_model_it_is_broken_and_says_what_to_do(here):
+    """Nothing could be answered."""
+    here.configure({})
+    code, found = findings(here)
+
+    assert (code, found["model"]) == (1, ("broken", "No model is set up."))
+
+
+async def test_a_server_of_this_machine_is_found(here, monkeypatch):
+    """And said to be."""
+    async with ProviderServer([], models=("qwen3-8b",)) as server:
+        monkeypatch.setattr(nearby, "PORTS", {"vllm": (port := int(server.url.rpartition(":")[2]))})
+        here.configure({"local": {"probe": True}})
+        code, found = await served(here)
+
+    text = f"qwen3-8b of vllm would answer as the agent build: vLLM answers at 127.0.0.1:{port}"
+    assert (code, found["model"]) == (0, ("ok", text))
 
 
 def test_it_says_which_model_would_answer_and_why(here, monkeypatch):
     """By the same rules as asking."""
+    here.configure({})
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-of-mine")
     _, found = findings(here)
 

@@ -72,6 +72,15 @@ def test_a_value_that_looks_like_an_option_can_be_said_with_an_equals_sign():
     assert parse("", ["--model=--yes"], OPTIONS).given == {"--model": "--yes"}
 
 
+def test_a_value_in_brackets_can_be_left_out():
+    """It is said with an equals sign; the next word is none of it."""
+    options = {"--project": "[PATH]", "--yes": FLAG}
+
+    assert parse("setup", ["--project", "--yes"], options).given == {"--project": "", "--yes": ""}
+    assert parse("setup", ["--project=x"], options).given == {"--project": "x"}
+    assert parse("setup", ["--project", "x"], options).words == ["x"]
+
+
 def test_an_option_without_the_value_it_needs_says_which():
     """The message shows what was expected."""
     with pytest.raises(ConfigError, match="--timeout SECONDS"):

@@ -177,11 +177,19 @@ def test_tools_and_verification_are_told_on_stderr(told):
 
 
 @pytest.mark.parametrize("printer", [TextPrinter, JsonPrinter])
-def test_the_scripted_stand_in_is_always_named(told, printer):
-    """Nobody takes the demo for an AI model."""
-    started = event(ev.TurnStarted(message_id="m", agent="build", provider="scripted", model="demo"))
+def test_a_script_and_the_embedded_model_are_always_named(told, printer):
+    """Nobody takes the one for an AI model, or the other for a large one."""
 
-    assert "not an AI model" in told(started, printer=printer())[1]
+    def label(provider: str, model: str) -> str:
+        return told(
+            event(ev.TurnStarted(message_id="m", agent="build", provider=provider, model=model)), printer=printer()
+        )[1]
+
+    assert "not an AI model" in label("scripted", "demo")
+    assert "qwen2.5-coder-1.5b answers: fine for looking things up, not for real coding" in label(
+        "embedded", "qwen2.5-coder-1.5b"
+    )
+    assert "real coding" not in label("ollama", "qwen3:8b")
 
 
 def test_an_event_of_an_unknown_type_is_skipped_as_text_and_kept_as_json(told):

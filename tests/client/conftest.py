@@ -27,6 +27,12 @@ class Here:
         self.data = self.project / ".agi"
         self.home = root / "home" / ".config" / "agi"
         self.env = {"PATH": os.environ["PATH"], "HOME": str(root / "home")}
+        self.configure('{"defaultProvider": "scripted", "local": {"probe": false}}')
+
+    def configure(self, text: str) -> None:
+        """Write the user's settings."""
+        self.home.mkdir(parents=True, exist_ok=True)
+        (self.home / "config.json").write_text(text)
 
     @property
     def settings(self) -> ClientSettings:
@@ -54,7 +60,7 @@ class Here:
 
 @pytest.fixture
 def here(tmp_path: Path) -> Here:
-    """A folder with nothing in it."""
+    """A folder with nothing in it; a script answers."""
     return Here(tmp_path)
 
 

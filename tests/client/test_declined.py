@@ -29,11 +29,12 @@ def test_a_later_no_takes_the_place_of_the_earlier_one(here):
 
 def test_the_record_is_private_and_beside_the_settings(here):
     """Nobody else learns where one works, and no setting is touched."""
+    settings = (here.home / "config.json").read_bytes()
     decline(here.project, here.home, "f1")
     (file,) = (here.home / FOLDER).glob("*.json")
 
     assert file.stat().st_mode & 0o777 == 0o600
-    assert not (here.home / "config.json").exists()
+    assert (here.home / "config.json").read_bytes() == settings
 
 
 def test_of_very_many_the_oldest_is_forgotten(here, monkeypatch):

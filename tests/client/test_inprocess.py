@@ -10,7 +10,9 @@ from msgspec.structs import replace
 from agi.client.find import open_in_process
 from agi.client.inprocess import InProcessClient, answering_model, no_commands, tool_names
 from agi.errors import DiskFull, Invalid, StorageError
+from agi.models import nearby
 from agi.protocol.commands import CreateSession, PostMessage
+from agi.testing.provider import ProviderServer
 
 
 async def started(client: InProcessClient, here) -> str:
@@ -82,44 +84,70 @@ async def test_a_data_folder_that_cannot_be_used_is_said_to_be(here):
         open_in_process(here.settings)
 
 
-def test_the_default_model_is_told_without_opening_a_log(here):
+async def test_the_default_model_is_told_without_opening_a_log(here):
     """Looking creates nothing."""
-    agent, choice = answering_model(here.settings)
+    agent, choice = await answering_model(here.settings)
 
-    assert (agent, choice.provider, choice.reason) == ("build", "scripted", "nothing_configured")
+    assert (agent, choice.provider, choice.reason) == ("build", "scripted", "configured")
     assert not here.data.exists()
 
 
-def test_a_default_model_that_cannot_be_is_an_error(here):
+async def test_a_server_of_this_machine_is_looked_for(here, monkeypatch):
+    """As it would be in a session, and in the list of models too."""
+    async with ProviderServer([], models=("qwen3-8b",)) as server:
+        monkeypatch.setattr(nearby, "PORTS", {"vllm": int(server.url.rpartition(":")[2])})
+        here.configure("{}")
+        _, choice = await answering_model(here.settings)
+        client = open_in_process(here.settings)
+        models = await client.models()
+        await client.close()
+
+    assert (choice.provider, choice.model, choice.reason) == ("vllm", "qwen3-8b", "detected")
+    assert [(one.provider, one.id) for one in models.models] == [("vllm", "qwen3-8b")]
+    assert models.default == choice
+
+
+async def test_where_there_is_no_model_the_list_says_why(here):
+    """It is empty, and no failure."""
+    here.configure("{}")
+    client = open_in_process(here.settings)
+    models = await client.models()
+    await client.close()
+
+    assert (models.models, models.default) == ((), None)
+    assert models.problem.startswith("No model is set up.")
+
+
+async def test_a_default_model_that_cannot_be_is_an_error(here):
     """And names what is wrong."""
-    here.home.mkdir(parents=True)
-    (here.home / "config.json").write_text('{"defaultProvider": "nobody"}')
+    here.configure('{"defaultProvider": "nobody"}')
 
     with pytest.raises(Invalid, match="nobody"):
-        answering_model(here.settings)
+        await answering_model(here.settings)
 
 
-def test_what_a_wish_asks_for_is_tried_without_opening_a_log(here):
+async def test_what_a_wish_asks_for_is_tried_without_opening_a_log(here):
     """The same refusals as in a session, and nothing is made."""
     with pytest.raises(Invalid, match="There is no agent"):
-        answering_model(here.settings, agent="biuld")
+        await answering_model(here.settings, agent="biuld")
     with pytest.raises(Invalid, match="There is no provider"):
-        answering_model(here.settings, provider="nobody")
+        await answering_model(here.settings, provider="nobody")
     with pytest.raises(Invalid, match="has no model"):
-        answering_model(here.settings, provider="scripted", model="other")
+        await answering_model(here.settings, provider="scripted", model="other")
 
-    assert answering_model(here.settings, agent="plan", provider="scripted")[0] == "plan"
+    assert (await answering_model(here.settings, agent="plan", provider="scripted"))[0] == "plan"
     assert not here.data.exists()
 
 
-def test_trust_for_one_run_counts_in_a_trial_too(here):
+async def test_trust_for_one_run_counts_in_a_trial_too(here):
     """What would answer then is what is told."""
     here.data.mkdir()
     (here.data / "config.json").write_text('{"providers": {"local": {"baseUrl": "http://127.0.0.1:9"}}}')
     with pytest.raises(Invalid):
-        answering_model(here.settings, provider="local", model="m")
+        await answering_model(here.settings, provider="local", model="m")
 
-    assert answering_model(replace(here.settings, trust_once=True), provider="local", model="m")[1].model == "m"
+    _, choice = await answering_model(replace(here.settings, trust_once=True), provider="local", model="m")
+    assert choice.model == "m"
 
 
 def test_where_a_sandbox_is_required_no_command_may_run(here):

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from agi.config import AgentSettings, Config, Flags, ProviderSettings, SandboxSettings, Secret
+from agi.config.values import LocalSettings, ModelSettings, TimeoutSettings
 from agi.errors import ConfigError
 from agi.protocol.policies import ApprovalPolicy, Budget, PatchReviewPolicy, VerifyPolicy
 from agi.protocol.tools import ToolKind
@@ -162,6 +163,70 @@ def test_a_provider_asked_for_by_flag_is_not_given_another_providers_model(place
     assert places.load(flags=Flags(provider="openai")).default_model is None
     assert places.load(flags=Flags(provider="anthropic")).default_model == "claude"
     assert places.load(flags=Flags(provider="openai", model="gpt")).default_model == "gpt"
+
+
+def test_a_model_does_not_follow_to_a_provider_that_a_project_names(places):
+    """The user's model is meant for the user's provider."""
+    places.user_says({"defaultProvider": "openai", "defaultModel": "gpt-5"})
+    places.project_says({"defaultProvider": "anthropic"})
+
+    assert (places.load().default_provider, places.load().default_model) == ("anthropic", None)
+
+
+def test_models_of_a_provider_are_described_by_name(places):
+    """Windows, prices and time limits of one's own, and who stands by when a model fails."""
+    places.user_says(
+        {
+            "providers": {
+                "local": {
+                    "baseUrl": "http://127.0.0.1:9/v1",
+                    "profile": "small",
+                    "timeouts": {"idleSeconds": 7, "thinkingSeconds": 70},
+                    "models": {"qwen3:8b": {"contextWindow": 32768, "inputUsd": 0, "outputUsd": 0.5}},
+                }
+            },
+            "fallbackModels": ["anthropic/claude-x", "local/qwen3:8b"],
+            "local": {"weights": "/w.gguf", "threads": 3, "probe": False},
+        }
+    )
+    config = places.load()
+
+    assert config.provider("local").profile == "small"
+    assert config.provider("local").timeouts == TimeoutSettings(idle_seconds=7, thinking_seconds=70)
+    told = ModelSettings(context_window=32768, input_usd=0, output_usd=0.5)
+    assert dict(config.provider("local").models) == {"qwen3:8b": told}
+    assert config.fallback_models == ("anthropic/claude-x", "local/qwen3:8b")
+    assert config.local == LocalSettings(weights="/w.gguf", threads=3, probe=False)
+    assert config.warnings == ()
+
+
+def test_a_misspelt_fact_about_a_model_is_a_warning(places):
+    """A price nobody reads would be a budget that does not hold."""
+    places.user_says({"providers": {"x": {"models": {"m": {"inputUSD": 1}}}}})
+
+    (warning,) = places.load().warnings
+    assert "`providers.x.models.m.inputUSD`" in warning
+    assert "inputUsd" in warning
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"fallbackModels": ["just-a-model"]},
+        {"fallbackModels": "a/b"},
+        {"providers": {"x": {"profile": "tiny"}}},
+        {"providers": {"x": {"timeouts": {"idleSeconds": 0}}}},
+        {"providers": {"x": {"models": {"m": {"inputUsd": -1}}}}},
+        {"local": {"threads": 0}},
+    ],
+)
+def test_a_wrong_value_is_refused_with_its_key(places, wrong):
+    """Nothing is guessed."""
+    places.user_says(wrong)
+
+    with pytest.raises(ConfigError) as caught:
+        places.load()
+    assert next(iter(wrong)) in caught.value.message
 
 
 def test_verification_commands_come_from_agents_md_where_trusted(places):

@@ -50,6 +50,10 @@ LOOSER = [
     ({"agents": {"general": {"maxSteps": 11}}}, "agents.general.maxSteps"),
     ({"agents": {"made-up": {"maxSteps": 51}}}, "agents.made-up.maxSteps"),
     ({"auth": "auto"}, "auth"),
+    ({"providers": {"openai": {"timeouts": {"idleSeconds": 5}}}}, "providers.openai.timeouts"),
+    ({"providers": {"openai": {"models": {"gpt-5": {"inputUsd": 0}}}}}, "providers.openai.models"),
+    ({"local": {"weights": "/tmp/theirs.gguf"}}, "local.weights"),
+    ({"local": {"threads": 64}}, "local.threads"),
 ]
 
 

@@ -12,7 +12,13 @@ from pathlib import Path
 import pytest
 from msgspec import Raw
 
-from agi.config.store import Document, read_document, update_document
+from agi.config.store import (
+    Document,
+    read_document,
+    read_project_document,
+    update_document,
+    update_project_document,
+)
 from agi.errors import ConfigError
 
 
@@ -126,3 +132,42 @@ for number in range(20):
 def test_a_missing_file_is_empty(tmp_path: Path):
     """Nothing was said yet."""
     assert read_document(tmp_path) == {}
+
+
+def test_a_projects_file_is_written_in_its_folder(tmp_path):
+    """Which is made if there is none; other keys stay, and no other file is left."""
+    update_project_document(tmp_path, put)
+    (tmp_path / ".agi" / "config.json").write_text('{"z": 2.50}')
+    update_project_document(tmp_path, put)
+
+    assert (tmp_path / ".agi" / "config.json").read_text() == '{\n  "z": 2.50,\n  "added": 1\n}\n'
+    assert os.listdir(tmp_path / ".agi") == ["config.json"]
+    assert stat.S_IMODE((tmp_path / ".agi").stat().st_mode) == 0o700
+    assert list(read_project_document(tmp_path)) == ["z", "added"]
+
+
+@pytest.mark.parametrize("linked", [".agi", ".agi/config.json"])
+def test_a_projects_links_are_not_written_through(tmp_path, linked):
+    """A repository must not choose what is overwritten."""
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (victim / "config.json").write_text("{}")
+    project = tmp_path / "project"
+    (project / linked).parent.mkdir(parents=True)
+    (project / linked).symlink_to(victim if linked == ".agi" else victim / "config.json")
+    with pytest.raises(ConfigError):
+        update_project_document(project, put)
+
+    assert (victim / "config.json").read_text() == "{}"
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]"])
+def test_a_projects_broken_file_is_left_as_it_is(tmp_path, content):
+    """Writing over it would lose what somebody meant."""
+    (tmp_path / ".agi").mkdir()
+    (tmp_path / ".agi" / "config.json").write_bytes(content)
+    with pytest.raises(ConfigError):
+        update_project_document(tmp_path, put)
+
+    assert (tmp_path / ".agi" / "config.json").read_bytes() == content
+    assert os.listdir(tmp_path / ".agi") == ["config.json"]

@@ -10,8 +10,9 @@ import msgspec
 
 from agi.errors import ModelError
 from agi.models.base import ModelRequest
-from agi.models.scripted import Call, Say, Think
+from agi.models.scripted import Call, Say, Stop, Think
 from agi.protocol.commands import PostMessage
+from agi.protocol.messages import Usage
 from agi.protocol.parts import Image, Text, ToolResultPart
 
 
@@ -171,7 +172,7 @@ async def test_the_step_limit_ends_the_turn_with_max_steps(place):
     assert len(place.model.requests) == 3
 
 
-async def test_a_budget_of_tokens_stops_before_the_next_request(place):
+async def test_a_budget_of_steps_stops_before_the_next_request(place):
     """With the budget used up the turn ends as budget_exhausted."""
     place.configure('{"budget": {"perTurn": {"steps": 2}}}')
     (place.project / "a.txt").write_text("a")
@@ -309,9 +310,9 @@ async def test_where_nobody_can_be_asked_calls_are_refused_at_once_by_policy(pla
 
 async def test_every_request_pairs_calls_and_results_and_keeps_its_prefix(place):
     """What a provider is told only grows at the end, so that its cache holds."""
-    (place.project / "a.txt").write_text("a")
-    for _ in range(6):
-        place.model.calls("read_file", path="a.txt")
+    for number in range(20):
+        (place.project / f"{number}.txt").write_text(f"{number}")
+        place.model.calls("read_file", path=f"{number}.txt")
     place.model.says("done")
 
     await place.ask("go")
@@ -321,6 +322,7 @@ async def test_every_request_pairs_calls_and_results_and_keeps_its_prefix(place)
         assert after[: len(before)] == before
     heads = [msgspec.json.encode((request.system, request.tools)) for request in place.model.requests]
     assert len(set(heads)) == 1
+    assert len(heads) == 21
 
 
 async def test_time_spent_waiting_for_a_person_counts_for_no_budget(place):
@@ -376,3 +378,54 @@ async def test_the_model_is_given_what_is_attached(place):
     await place.ended(posted)
 
     assert place.model.requests[0].files == {added.ref: b"pixels"}
+
+
+async def test_a_call_that_was_cut_off_by_its_length_is_told_so_and_made_again(place):
+    """Half a file is not written; the model learns why, and not that its JSON is wrong."""
+    place.configure('{"approval": {"requireForKinds": []}, "verify": {"autoVerify": false}}')
+    place.model.plays(Call("write_file", '{"path": "a.txt", "content": "half of i'), Stop("max_tokens"))
+    place.model.calls("write_file", path="a.txt", content="less").then_says("done")
+
+    await place.ask("write")
+
+    assert "limit of its length" in told(place.model.requests[1])[0]
+    assert "several pieces" in told(place.model.requests[1])[0]
+    assert (place.project / "a.txt").read_text() == "less"
+
+
+async def test_a_whole_call_before_the_one_that_was_cut_off_is_run(place):
+    """Only what is cut is lost."""
+    (place.project / "a.txt").write_text("blue\n")
+    place.model.plays(Call("read_file", {"path": "a.txt"}), Call("read_file", '{"path": "b.t'), Stop("max_tokens"))
+    place.model.says("done")
+
+    await place.ask("read")
+
+    first, second = told(place.model.requests[1])
+    assert "blue" in first
+    assert "limit of its length" in second
+
+
+async def test_an_answer_of_nothing_at_all_ends_the_turn(place):
+    """Whatever the provider meant by it, it is not asked for ever."""
+    place.model.plays(Stop())
+
+    turn = await place.ask("?")
+
+    assert json.loads(turn.outcome)["stop_reason"] == "end_turn"
+    assert len(place.model.requests) == 1
+
+
+async def test_a_retry_of_an_answer_that_was_cut_off_asks_to_go_on(place):
+    """The model has its own words before it, and the last word is the user's, as some providers want it."""
+    place.configure('{"budget": {"perTurn": {"tokens": 5000}}}')
+    place.model.plays(Say("The first half"), Stop("max_tokens", Usage(input_tokens=1000, output_tokens=500)))
+    place.model.says("and the second.")
+    cut = await place.ask("tell me all")
+
+    turn = await place.ended(await place.harness.retry(place.session_id, cut.id))
+
+    assert turn.status == "completed"
+    roles = [(message.role, message.origin) for message in place.model.requests[1].messages]
+    assert roles == [("user", ""), ("assistant", ""), ("user", "go_on")]
+    assert "cut off" in place.model.requests[1].messages[-1].parts[0].text

@@ -12,8 +12,8 @@ from agi.config.values import Secret
 from agi.errors import ModelError
 from agi.models.anthropic import Anthropic
 from agi.models.base import CallMade, Finished, ModelRequest, ReasoningDelta, ReasoningSealed, StreamItem, TextDelta
-from agi.models.streaming import Limits
-from agi.net.http import HttpClient, Timeouts
+from agi.models.limits import Limits
+from agi.net.http import HttpClient
 from agi.protocol.messages import Message, Usage
 from agi.protocol.parts import Text
 from agi.testing.anthropic_wire import event
@@ -41,7 +41,7 @@ from agi.testing.replies import (
 )
 
 KEY = "sk-ant-test-0123456789abcdef"
-QUICK = Timeouts(connect=2.0, first_byte=0.05, idle=0.05)
+QUICK = Limits(first_byte=0.05, idle=0.05, thinking=0.05)
 
 
 def asking(text: str = "hello") -> ModelRequest:
@@ -49,14 +49,13 @@ def asking(text: str = "hello") -> ModelRequest:
     return ModelRequest(system="be brief", messages=(last,))
 
 
-def model_at(client: HttpClient, base_url: str, timeouts: Timeouts | None = None, limits: Limits | None = None):
+def model_at(client: HttpClient, base_url: str, limits: Limits | None = None):
     return Anthropic(
         client,
         provider="anthropic",
         name="claude-opus-5-5",
         base_url=base_url,
         api_key=Secret(KEY),
-        timeouts=timeouts,
         limits=limits,
         clock=lambda: 1_000_000_000.0,
     )
@@ -397,7 +396,7 @@ async def test_a_server_that_hangs_up_before_its_headers_may_be_asked_again(endi
 @pytest.mark.parametrize("reply", [never_begins(), breaks(says("one two", chunks=2), 2, "stall")])
 async def test_silence_runs_out(reply):
     """Before the headers or in the middle: given up as retryable."""
-    assert (await failure_of(reply, timeouts=QUICK)).retryable
+    assert (await failure_of(reply, limits=QUICK)).retryable
 
 
 @pytest.mark.parametrize("alive", [PING, b": still here\n\n"])
@@ -413,7 +412,7 @@ async def test_keep_alives_are_not_words(alive):
 
     async with raw_server(only_alive) as url:
         with pytest.raises(ModelError, match="without saying anything") as caught:
-            await ask(url, limits=Limits(silence=0.02))
+            await ask(url, limits=Limits(thinking=0.02))
     assert caught.value.retryable
 
 

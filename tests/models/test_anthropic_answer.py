@@ -13,15 +13,14 @@ from agi.errors import ModelError
 from agi.models.anthropic_answer import AnthropicAnswer
 from agi.models.base import CallMade, Finished, ReasoningDelta, ReasoningSealed, StreamItem, TextDelta
 from agi.models.failures import Failures
-from agi.models.streaming import Limits
 from agi.protocol.ids import is_id
 from agi.protocol.messages import Usage
 
 always = settings(derandomize=True, database=None, deadline=None)
 
 
-def answer(**how) -> AnthropicAnswer:
-    return AnthropicAnswer(Failures("anthropic", "m", None), **how)
+def answer() -> AnthropicAnswer:
+    return AnthropicAnswer(Failures("anthropic", "m", None))
 
 
 def event(kind: str, **fields: object) -> bytes:
@@ -231,7 +230,6 @@ def test_what_is_not_known_is_passed_over():
         ("pause_turn", "end_turn"),
         ("tool_use", "end_turn"),
         ("max_tokens", "max_tokens"),
-        ("model_context_window_exceeded", "max_tokens"),
         ("refusal", "refusal"),
         ("something_new", "end_turn"),
         (7, "end_turn"),
@@ -277,7 +275,12 @@ def test_all_input_is_counted_and_what_came_from_the_cache():
     begun = event("message_start", message={"usage": start})
 
     assert usage_of(begun, event("message_delta", delta={"stop_reason": "end_turn"}, usage=last)) == Usage(
-        input_tokens=3210, output_tokens=42, cached_tokens=3000, reasoning_tokens=30, requests=1
+        input_tokens=3210,
+        output_tokens=42,
+        cached_tokens=3000,
+        cache_write_tokens=200,
+        reasoning_tokens=30,
+        requests=1,
     )
     assert (
         usage_of(begun, event("message_delta", delta={}, usage={**last, "input_tokens": 90}), STOP).input_tokens == 3290
@@ -363,19 +366,44 @@ def test_a_conversation_that_is_too_long_is_recognised_in_the_stream():
     assert (caught.value.code, caught.value.retryable) == ("context_overflow", False)
 
 
-def test_pings_are_not_words():
-    """They keep the connection, but not for ever; anything said starts the time anew."""
-    now = [0.0]
-    taken = answer(limits=Limits(silence=10.0), now=lambda: now[0])
-    for moment in (9.0, 18.0):
-        now[0] = moment
-        assert list(taken.take(event("ping"), "ping")) == []
-        taken.take(adds(0, "text_delta", text="x"))
-    now[0] = 29.0
+def test_pings_and_the_opening_bring_nothing():
+    """A connection that is only kept open is told from one that something comes over."""
+    taken = answer()
     for name in ("ping", "message"):
-        with pytest.raises(ModelError, match="without saying anything") as caught:
-            taken.take(event("ping"), name)
-        assert caught.value.retryable
+        assert list(taken.take(event("ping"), name)) == []
+    taken.take(event("message_start", message={"usage": {"input_tokens": 1}}))
+
+    assert (taken.heard, taken.flowing) == (0, False)
+
+
+def test_words_flow_and_all_else_may_take_its_time():
+    """Between the pieces of a call's arguments whole values are written unseen, and before a block there is thought."""
+    taken = answer()
+    flowing = []
+    for one in (
+        event("content_block_start", index=0, content_block={"type": "thinking", "thinking": ""}),
+        adds(0, "thinking_delta", thinking="hm"),
+        adds(0, "signature_delta", signature="s"),
+        event("content_block_start", index=1, content_block={"type": "text", "text": ""}),
+        adds(1, "text_delta", text="so"),
+        event("content_block_stop", index=1),
+        event("content_block_start", index=2, content_block={"type": "tool_use", "id": "a", "name": "shell"}),
+        adds(2, "input_json_delta", partial_json='{"command":'),
+    ):
+        before = taken.heard
+        taken.take(one)
+        assert taken.heard > before
+        flowing.append(taken.flowing)
+
+    assert flowing == [False, False, False, False, True, False, False, False]
+
+
+def test_an_answer_that_filled_the_context_window_is_told_as_such():
+    """So that the conversation is made shorter, and not taken for an answer that was only long."""
+    with pytest.raises(ModelError) as caught:
+        told(adds(0, "text_delta", text="half"), stops("model_context_window_exceeded"), STOP)
+
+    assert (caught.value.code, caught.value.retryable) == ("context_overflow", False)
 
 
 def test_an_answer_in_one_piece_is_the_same_answer():

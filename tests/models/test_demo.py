@@ -68,7 +68,7 @@ async def test_its_first_words_say_what_it_is():
     """Nobody takes it for an AI model; then it looks around with a real tool."""
     text, calls, _ = await play()
 
-    assert text.startswith("I am a scripted stand-in, not an AI model")
+    assert text.startswith("I am a script, not an AI model")
     assert [(call.name, call.arguments) for call in calls] == [("repo_tree", "{}")]
 
 
@@ -96,7 +96,7 @@ async def test_its_answer_is_made_of_what_the_tools_found(tmp_path):
     assert "3 entries here, 1 of them folders" in text
     assert "README.md has 8 lines, and is headed “Widget”" in text
     assert "> Widget makes widgets. Quickly." in text
-    for way in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "providers.<name>.baseUrl"):
+    for way in ("`agi setup`", "Ollama", "`agi models fetch`"):
         assert way in text
     assert pieces > 10
 
@@ -133,5 +133,5 @@ async def test_without_tools_it_only_says_what_it_is():
     text, calls, _ = await play(tools=())
 
     assert not calls
-    assert text.startswith("I am a scripted stand-in")
-    assert "OPENAI_API_KEY" in text
+    assert text.startswith("I am a script, not an AI model")
+    assert "`agi setup`" in text

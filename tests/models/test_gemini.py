@@ -20,8 +20,8 @@ from agi.models.base import (
     TextDelta,
 )
 from agi.models.gemini import GEMINI_URL, Gemini, _address
-from agi.models.streaming import Limits
-from agi.net.http import HttpClient, Timeouts
+from agi.models.limits import Limits
+from agi.net.http import HttpClient
 from agi.protocol.messages import Message, Usage
 from agi.protocol.parts import Text
 from agi.testing.provider import ProviderServer
@@ -46,21 +46,20 @@ from agi.testing.replies import (
 )
 
 KEY = "AIzaTest0123456789abcdef"
-QUICK = Timeouts(connect=2.0, first_byte=0.05, idle=0.05)
+QUICK = Limits(first_byte=0.05, idle=0.05, thinking=0.05)
 ASKING = ModelRequest(
     system="be brief",
     messages=(Message(id="msg_1", role="user", parts=(Text(text="hello"),), created_at="", status="complete"),),
 )
 
 
-def model_at(client: HttpClient, base_url: str, timeouts: Timeouts | None = None, limits: Limits | None = None):
+def model_at(client: HttpClient, base_url: str, limits: Limits | None = None):
     return Gemini(
         client,
         provider="google",
         name="gemini-3-pro",
         base_url=base_url,
         api_key=Secret(KEY),
-        timeouts=timeouts,
         limits=limits,
         clock=lambda: 1_000_000_000.0,
     )
@@ -187,11 +186,15 @@ async def test_a_clean_end_without_a_finish_reason_is_a_cut_stream():
     assert (error.code, error.retryable) == ("stream_cut", True)
 
 
-async def test_an_error_outside_of_any_event_is_a_cut_stream():
-    """Google sometimes writes one as a bare body into the stream; the answer before it is not taken for whole."""
-    error = await failure_of(Reply(frames=(event({"text": "half"}), b"{\n" + BROKEN[1:] + b"\n")))
+@pytest.mark.parametrize("end", [b"", b"\n", b"\r\n\r\n"])
+@pytest.mark.parametrize("how", [b"%b", b"[%b]"])
+async def test_an_error_outside_of_any_event_is_heard(how, end):
+    """Google sometimes writes one as a bare body into the stream, with nothing that marks it as data."""
+    pretty = msgspec.json.format(how % BROKEN, indent=2)
+    error = await failure_of(Reply(frames=(event({"text": "half"}), pretty + end)))
 
-    assert (error.code, error.retryable) == ("stream_cut", True)
+    assert (error.code, error.retryable, error.status) == ("provider_error", True, 503)
+    assert "overloaded" in error.message
 
 
 BROKEN = b'{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}'
@@ -263,7 +266,7 @@ async def test_a_server_that_hangs_up_before_its_headers_may_be_asked_again(endi
 @pytest.mark.parametrize("reply", [never_begins(), breaks(says("one two", chunks=2), 2, "stall")])
 async def test_silence_runs_out(reply):
     """A server that says nothing, or nothing more, is given up and may be asked again."""
-    assert (await failure_of(reply, timeouts=QUICK)).retryable
+    assert (await failure_of(reply, limits=QUICK)).retryable
 
 
 async def test_a_web_page_is_not_an_answer():

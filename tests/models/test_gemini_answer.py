@@ -180,17 +180,17 @@ def test_every_finish_reason_has_its_word(finish, reason):
 
 
 @pytest.mark.parametrize(
-    ("finish", "retryable"),
+    ("finish", "code", "retryable"),
     [
-        ("MALFORMED_FUNCTION_CALL", True),
-        ("UNEXPECTED_TOOL_CALL", True),
-        ("MALFORMED_RESPONSE", True),
-        ("TOO_MANY_TOOL_CALLS", True),
-        ("OTHER", True),
-        ("MISSING_THOUGHT_SIGNATURE", False),
+        ("MALFORMED_FUNCTION_CALL", "provider_error", True),
+        ("UNEXPECTED_TOOL_CALL", "provider_error", True),
+        ("MALFORMED_RESPONSE", "provider_error", True),
+        ("TOO_MANY_TOOL_CALLS", "provider_error", True),
+        ("OTHER", "provider_error", True),
+        ("MISSING_THOUGHT_SIGNATURE", "reasoning_refused", False),
     ],
 )
-def test_an_answer_that_ends_in_a_mishap_is_a_failure(finish, retryable):
+def test_an_answer_that_ends_in_a_mishap_is_a_failure(finish, code, retryable):
     """It names the mishap and repeats what the provider remarks on it; no call of it is made."""
     taken = answer()
     taken.take(chunk(call(), finishReason=finish, finishMessage="print(default_api.shell("))
@@ -198,7 +198,7 @@ def test_an_answer_that_ends_in_a_mishap_is_a_failure(finish, retryable):
     with pytest.raises(ModelError, match=finish) as caught:
         taken.finish()
     assert "default_api.shell(" in caught.value.message
-    assert (caught.value.code, caught.value.retryable) == ("provider_error", retryable)
+    assert (caught.value.code, caught.value.retryable) == (code, retryable)
 
 
 def test_a_blocked_prompt_is_a_refusal():

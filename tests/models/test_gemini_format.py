@@ -150,6 +150,15 @@ def test_messages_with_nothing_to_send_are_left_out():
     )
 
 
+def test_the_model_speaks_only_after_somebody_else():
+    """A call must follow the user's turn or results; what the model said in several messages is one turn."""
+    said, called = message("assistant", Text(text="First.")), message("assistant", a_call("c1"))
+    opening, turn, results = contents_of(said, called, message("tool", a_result("c1", Text(text="x"))))
+
+    assert (opening["role"], turn["role"], results["role"]) == ("user", "model", "user")
+    assert [set(part) & {"text", "functionCall"} for part in turn["parts"]] == [{"text"}, {"functionCall"}]
+
+
 def test_the_same_request_gives_the_same_bytes():
     """Also where equal schemas were written in another order."""
     turned = msgspec.structs.replace(READ, input_schema=dict(reversed(SCHEMA.items())))

@@ -11,9 +11,9 @@ import pytest
 from agi.config.values import Secret
 from agi.errors import ModelError
 from agi.models.base import CallMade, Finished, ModelRequest, ReasoningDelta, ReasoningSealed, StreamItem, TextDelta
+from agi.models.limits import Limits
 from agi.models.openai_chat import OpenAIChat
-from agi.models.streaming import Limits
-from agi.net.http import HttpClient, Timeouts
+from agi.net.http import HttpClient
 from agi.protocol.messages import Message, Usage
 from agi.protocol.parts import Text
 from agi.testing.formats import chunk
@@ -34,7 +34,7 @@ from agi.testing.replies import (
 )
 
 KEY = "sk-test-0123456789abcdef"
-QUICK = Timeouts(connect=2.0, first_byte=0.05, idle=0.05)
+QUICK = Limits(first_byte=0.05, idle=0.05, thinking=0.05)
 
 
 def asking(text: str = "hello", *earlier: Message) -> ModelRequest:
@@ -42,14 +42,13 @@ def asking(text: str = "hello", *earlier: Message) -> ModelRequest:
     return ModelRequest(system="be brief", messages=(*earlier, last))
 
 
-def model_at(client: HttpClient, base_url: str, timeouts: Timeouts | None = None, limits: Limits | None = None):
+def model_at(client: HttpClient, base_url: str, limits: Limits | None = None):
     return OpenAIChat(
         client,
         provider="openai",
         name="gpt-5",
         base_url=base_url,
         api_key=Secret(KEY),
-        timeouts=timeouts,
         limits=limits,
         clock=lambda: 1_000_000_000.0,
     )
@@ -385,18 +384,19 @@ async def test_a_server_that_hangs_up_before_its_headers_may_be_asked_again(endi
 
 async def test_silence_before_the_headers_runs_out():
     """A server that takes the request and says nothing is given up, and may be asked again."""
-    error = await failure_of(never_begins(), timeouts=QUICK)
+    error = await failure_of(never_begins(), limits=QUICK)
 
-    assert error.retryable
+    assert (error.code, error.retryable) == ("stalled", True)
     assert "did not begin to answer" in error.message
+    assert "providers.openai.timeouts.firstByteSeconds" in error.hint
 
 
 async def test_silence_in_the_middle_runs_out():
     """Headers and a few words, then nothing: given up as retryable, with what was said told before."""
-    error = await failure_of(breaks(says("one two", chunks=2), 2, "stall"), timeouts=QUICK)
+    error = await failure_of(breaks(says("one two", chunks=2), 2, "stall"), limits=QUICK)
 
-    assert error.retryable
-    assert "fell silent" in error.message
+    assert (error.code, error.retryable) == ("stalled", True)
+    assert "providers.openai.timeouts.idleSeconds" in error.hint
 
 
 async def test_keep_alives_are_not_words():
@@ -411,7 +411,7 @@ async def test_keep_alives_are_not_words():
 
     async with raw_server(only_comments) as url:
         with pytest.raises(ModelError, match="without saying anything") as caught:
-            await ask(url, limits=Limits(silence=0.02))
+            await ask(url, limits=Limits(thinking=0.02))
     assert caught.value.retryable
 
 

@@ -228,6 +228,50 @@ def test_usage_is_taken_as_far_as_it_is_numbers(usage, counts):
     assert taken.finish()[-1].usage == Usage(input_tokens=counts[0], output_tokens=counts[1], requests=1)
 
 
+def test_empty_chunks_bring_nothing_and_only_words_and_calls_flow():
+    """A connection that is only kept open is told from one that something comes over; thinking takes its time."""
+    taken = answer()
+    for empty in (delta(), delta(content=""), delta(role="assistant"), b'{"choices":[]}', b'{"usage":{}}'):
+        taken.take(empty)
+    assert (taken.heard, taken.flowing) == (0, False)
+
+    seen = []
+    for said in (
+        delta(reasoning_content="hm"),
+        delta(reasoning_details=[{"type": "reasoning.encrypted", "data": "x"}]),
+        delta(content="so"),
+        delta(reasoning="hm"),
+        delta(tool_calls=[call(0, "a", "shell", "")]),
+    ):
+        before = taken.heard
+        taken.take(said)
+        assert taken.heard > before
+        seen.append(taken.flowing)
+    assert seen == [False, False, True, False, True]
+
+
+@pytest.mark.parametrize("reason", ["model_length", "model_context_window_exceeded"])
+def test_an_answer_that_filled_the_context_window_is_told_as_such(reason):
+    """So that the conversation is made shorter, and not taken for an answer that was only long."""
+    taken = answer()
+    taken.take(msgspec.json.encode({"choices": [{"delta": {"content": "half"}, "finish_reason": reason}]}))
+
+    with pytest.raises(ModelError) as caught:
+        taken.finish()
+    assert (caught.value.code, caught.value.retryable) == ("context_overflow", False)
+
+
+@pytest.mark.parametrize("body", [b"{}", b'{"choices":[]}', b'{"choices":[{"message":{"content":""}}]}'])
+def test_a_whole_body_with_nothing_in_it_is_no_answer(body):
+    """An empty answer would end the turn as if the model had nothing to say."""
+    taken = answer()
+    taken.take_whole(body)
+
+    with pytest.raises(ModelError) as caught:
+        taken.finish()
+    assert (caught.value.code, caught.value.retryable) == ("stream_cut", True)
+
+
 def test_an_answer_without_an_end_cannot_be_finished():
     """Half an answer is never taken for a whole one."""
     taken = answer()

@@ -150,6 +150,15 @@ def test_messages_with_nothing_to_send_are_left_out():
     )
 
 
+def test_a_call_that_no_server_would_take_is_sent_as_one_it_takes():
+    """A made-up name or half an argument, once said, must not be refused for ever."""
+    wild = ToolCallPart(content=ToolCallContent(id="c1", name="fs.read: é" * 20, args=msgspec.Raw(b'"{broken"')))
+    (sent,) = messages_of(message("assistant", wild))[0]["tool_calls"]
+
+    assert sent["function"]["name"] == ("fs_read_" * 20)[:64]
+    assert sent["function"]["arguments"] == '{"malformed":"{broken"}'
+
+
 def test_a_call_without_words_has_null_content():
     """As OpenAI has it."""
     assert messages_of(message("assistant", a_call("c1", b"{}")))[0]["content"] is None

@@ -11,9 +11,9 @@ import pytest
 from agi.config.values import Secret
 from agi.errors import ModelError
 from agi.models.base import CallMade, Finished, ModelRequest, ReasoningDelta, ReasoningSealed, StreamItem, TextDelta
+from agi.models.limits import Limits
 from agi.models.openai_responses import OpenAIResponses
-from agi.models.streaming import Limits
-from agi.net.http import HttpClient, Timeouts
+from agi.net.http import HttpClient
 from agi.protocol.messages import Message, Usage
 from agi.protocol.parts import Text, ToolCallContent, ToolCallPart, ToolResultContent, ToolResultPart
 from agi.testing.box import daemon_in_a_box
@@ -42,7 +42,7 @@ from agi.testing.replies import (
 from agi.testing.scripts import loop_script
 
 KEY = "sk-test-0123456789abcdef"
-QUICK = Timeouts(connect=2.0, first_byte=0.05, idle=0.05)
+QUICK = Limits(first_byte=0.05, idle=0.05, thinking=0.05)
 
 
 def message(role: str, *parts) -> Message:
@@ -53,14 +53,13 @@ def asking(*earlier: Message) -> ModelRequest:
     return ModelRequest(system="be brief", messages=(*earlier, message("user", Text(text="hello"))))
 
 
-def model_at(client: HttpClient, base_url: str, timeouts: Timeouts | None = None, limits: Limits | None = None):
+def model_at(client: HttpClient, base_url: str, limits: Limits | None = None):
     return OpenAIResponses(
         client,
         provider="openai",
         name="gpt-5",
         base_url=base_url,
         api_key=Secret(KEY),
-        timeouts=timeouts,
         limits=limits,
         clock=lambda: 1_000_000_000.0,
     )
@@ -214,7 +213,7 @@ ERRORS = [
     (fails(400, "Invalid type for 'input[0].content'"), "provider_failed", False),
     (
         fails(400, "The encrypted content could not be verified", code="invalid_encrypted_content"),
-        "provider_failed",
+        "reasoning_refused",
         False,
     ),
     (fails(400, "too long", code="context_length_exceeded"), "context_overflow", False),
@@ -321,7 +320,7 @@ async def test_a_server_that_hangs_up_before_its_headers_may_be_asked_again(endi
 @pytest.mark.parametrize("reply", [never_begins(), breaks(says("one two", chunks=2), 2, "stall")])
 async def test_silence_runs_out(reply):
     """Before the headers or in the middle: given up as retryable."""
-    assert (await failure_of(reply, timeouts=QUICK)).retryable
+    assert (await failure_of(reply, limits=QUICK)).retryable
 
 
 @pytest.mark.parametrize("limits", [Limits(size=1000), Limits(total=0.0)])

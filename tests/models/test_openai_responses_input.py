@@ -195,9 +195,9 @@ def test_messages_with_nothing_to_send_are_left_out():
 
 
 def test_a_call_of_a_tool_that_cannot_exist_is_sent_under_a_name_that_can():
-    """What a model once wrote is not refused for ever; its arguments stay as they were."""
+    """What a model once wrote is not refused for ever; arguments that are no object are put into one."""
     (sent,) = items_of(message("assistant", a_call("c1", b'"{broken"', name="fs.read: é" * 20)))
 
     assert sent["name"].startswith("fs_read_")
     assert len(sent["name"]) == 64
-    assert sent["arguments"] == '"{broken"'
+    assert sent["arguments"] == '{"malformed":"{broken"}'

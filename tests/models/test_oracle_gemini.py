@@ -115,7 +115,14 @@ class Oracle:
 
     def remember(self) -> Message:
         """Our answer as the loop keeps it."""
-        plan = SimpleNamespace(session_id="", turn_id="", agent="", model=self._ours)
+        plan = SimpleNamespace(
+            session_id="",
+            turn_id="",
+            agent="",
+            model=self._ours,
+            schema=None,
+            facts=SimpleNamespace(cost=lambda *_: None),
+        )
         return self._runner.run(ask_model(plan, Listening(), REQUEST))
 
     def ask_theirs(self, contents: object = "hello", config: object = None) -> list:

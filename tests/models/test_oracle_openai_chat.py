@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from agi.config.values import Secret
 from agi.errors import ModelError
 from agi.models.base import CallMade, Finished, ModelRequest, ReasoningDelta, StreamItem, TextDelta
+from agi.models.limits import Limits
 from agi.models.openai_chat import OpenAIChat
 from agi.models.openai_chat_format import encode_request
-from agi.net.http import HttpClient, Timeouts
+from agi.net.http import HttpClient
 from agi.protocol.messages import Message, StopReason, Usage
 from agi.protocol.parts import (
     Audio,
@@ -138,7 +139,7 @@ class Oracle:
             name="gpt-5",
             base_url=self._server.base_url,
             api_key=Secret("sk-none-at-all"),
-            timeouts=Timeouts(connect=2.0, first_byte=self._patience, idle=self._patience),
+            limits=Limits(first_byte=self._patience, idle=self._patience, thinking=self._patience),
             clock=lambda: NOW,
         )
 
@@ -509,7 +510,7 @@ def test_silence_runs_out_on_both_sides(impatient, reply):
     """Before the first word and after it; both may be asked again."""
     ours, theirs = impatient.failures(reply)
 
-    assert (ours.code, ours.retryable) == ("provider_failed", True)
+    assert (ours.code, ours.retryable) == ("stalled", True)
     assert "timed out" in str(theirs).lower() or "Timeout" in type(theirs).__name__
 
 

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from agi.config.values import Secret
 from agi.errors import ModelError
 from agi.models.base import CallMade, Finished, ModelRequest, ReasoningDelta, ReasoningSealed, StreamItem, TextDelta
+from agi.models.limits import Limits
 from agi.models.openai_responses import OpenAIResponses
 from agi.models.openai_responses_format import encode_request
-from agi.models.streaming import Limits
-from agi.net.http import HttpClient, Timeouts
+from agi.net.http import HttpClient
 from agi.protocol.messages import Message, StopReason, Usage
 from agi.protocol.parts import (
     Audio,
@@ -146,8 +146,7 @@ class Oracle:
             name="gpt-5",
             base_url=self._server.base_url,
             api_key=Secret("sk-none-at-all"),
-            timeouts=Timeouts(connect=2.0, first_byte=WAIT, idle=WAIT),
-            limits=Limits(last_words=WAIT),
+            limits=Limits(first_byte=WAIT, idle=WAIT, thinking=WAIT, last_words=WAIT),
             clock=lambda: NOW,
         )
 
@@ -481,10 +480,10 @@ def test_how_long_to_wait_is_read_alike(oracle, headers):
         (breaks(says("ab", chunks=2), 2, "cut"), "stream_cut"),
         (breaks(says("ab", chunks=2), 2, "reset"), "stream_cut"),
         (breaks(says("ab", chunks=2), 2, "whole"), "stream_cut"),
-        (breaks(says("ab", chunks=2), 2, "stall"), "provider_failed"),
+        (breaks(says("ab", chunks=2), 2, "stall"), "stalled"),
         (never_begins("cut"), "provider_failed"),
         (never_begins("reset"), "provider_failed"),
-        (never_begins("stall"), "provider_failed"),
+        (never_begins("stall"), "stalled"),
     ],
 )
 def test_a_stream_that_fails_fails_on_both_sides_and_here_as_one_kind_of_error(oracle, reply, code):

@@ -109,6 +109,38 @@ def test_ids_last_until_the_next_one_and_retry_is_remembered() -> None:
     assert parser.retry == 250
 
 
+ERROR = b'{\n  "error": {\n    "code": 503,\n    "message": "data: overloaded"\n  }\n}'
+
+
+@given(st.sets(st.integers(0, 120)), st.sampled_from([b"", b"\n", b"\n\n", b"\r\n\r\n"]))
+def test_bare_json_is_told_where_it_is_asked_for(cuts: set[int], end: bytes) -> None:
+    """A server that has begun a stream may write an error into it as it is, with or without a blank line after it."""
+    stream = b"data: a\r\n\r\n" + ERROR + end
+    marks = [0, *sorted(cut for cut in cuts if cut < len(stream)), len(stream)]
+    parser = SseParser(bare_json=True)
+    told = [event for start, stop in pairwise(marks) for event in parser.feed(stream[start:stop])]
+
+    assert [event.data for event in (*told, *parser.finish())] == [b"a", ERROR]
+
+
+@given(STREAMS, st.sets(st.integers(0, 300)))
+def test_all_else_is_read_as_the_standard_says_then_too(stream: bytes, cuts: set[int]) -> None:
+    """Only what would be dropped can become an event."""
+    parser = SseParser(bare_json=True)
+    marks = [0, *sorted(cut for cut in cuts if cut < len(stream)), len(stream)]
+    told = [event for start, stop in pairwise(marks) for event in parser.feed(stream[start:stop])]
+
+    assert [*told, *parser.finish()] == reference(stream)
+
+
+def test_the_standard_drops_bare_json_and_what_the_end_cuts_off() -> None:
+    """Unless it was asked for; half an event is never told."""
+    assert events_of(b"[1]\n\n{}\n\n") == []
+    for parser in (SseParser(), SseParser(bare_json=True)):
+        assert parser.feed(b"data: {}\n") == []
+        assert parser.finish() == []
+
+
 @pytest.mark.parametrize("size", [1, 50, 200])
 def test_an_event_over_the_limit_is_refused_however_it_is_cut(size: int) -> None:
     """A peer cannot fill our memory with one event."""

@@ -13,6 +13,7 @@ from msgspec import Raw
 from agi.protocol import events as ev
 from agi.protocol.messages import Message, Usage
 from agi.protocol.parts import Artifact, Reasoning, Text, ToolCallContent, ToolCallPart
+from agi.protocol.policies import Budget, Budgets
 from agi.protocol.sessions import ErrorInfo, TurnOptions
 from agi.protocol.tools import ToolCall, ToolResult
 
@@ -71,6 +72,25 @@ EXAMPLES: list[ev.EventData] = [
     ev.Notice(code="sandbox_weaker", message="no bubblewrap"),
     ev.GrantsDropped(reason="made elsewhere"),
     ev.ModelBackedOff(provider="p", model="m", code="rate_limited", reason="busy", attempt=1, resume_at=TS),
+    ev.ModelSwitched(from_provider="p", from_model="m", provider="q", model="n", code="provider_auth", reason="no key"),
+    ev.PartsWithheld(ids=("attachments/a.png", "part_1"), code="part_refused", reason="not a picture"),
+    ev.SessionCreated(
+        id="sess_1",
+        agent="build",
+        workspace_path="/w",
+        project_path="/w",
+        created_at=TS,
+        budget=Budgets(per_turn=Budget(usd=0.5, tokens=1000), per_session=Budget(steps=0, seconds=1.5)),
+    ),
+    ev.SessionUpdated(budget=Budgets()),
+    ev.TurnCompleted(
+        message_id="msg_2",
+        stop_reason="budget_exhausted",
+        steps=2,
+        usage=Usage(cache_write_tokens=3),
+        output=Raw(b'{"name":[1,null]}'),
+        note="The budget of 2 steps is used up.",
+    ),
 ]
 
 

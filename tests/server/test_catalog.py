@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from agi.testing.box import Daemon, daemon_in_a_box
+from agi.testing.model_server import ModelServer, Refusal
 
 
 async def test_agents_are_listed_with_the_tools_they_may_use(daemon: Daemon) -> None:
@@ -42,6 +43,50 @@ async def test_models_are_listed_with_the_default_and_why(daemon: Daemon) -> Non
     assert [(model["provider"], model["id"]) for model in listed["models"]] == [("scripted", "script")]
     assert listed["default"]["reason"] == "nothing_configured"
     assert listed["problem"] == ""
+
+
+async def test_models_are_listed_with_window_price_and_abilities(tmp_path: Path) -> None:
+    """As the server behind a base URL says; what is unknown is null, never 0."""
+    entry = {
+        "id": "lab/large",
+        "context_length": 64000,
+        "top_provider": {"max_completion_tokens": 4000},
+        "pricing": {"prompt": "0.000001", "completion": "0.000002", "input_cache_read": "0.0000001"},
+        "supported_parameters": ["tools"],
+    }
+    async with ModelServer({"/v1/models": {"data": [entry, {"id": "plain"}]}}) as server:
+        lab = {"baseUrl": f"{server.url}/v1", "apiKey": "sk-canary-123456"}
+        async with daemon_in_a_box(tmp_path, config={"providers": {"lab": lab}}) as daemon:
+            listed = (await daemon.get("/v1/models")).json()
+            again = (await daemon.get("/v1/models")).json()
+
+    large, plain = [model for model in listed["models"] if model["provider"] == "lab"]
+    assert large == {
+        "provider": "lab",
+        "id": "lab/large",
+        "context_window": 64000,
+        "max_output_tokens": 4000,
+        "price": {"input_usd": 1.0, "output_usd": 2.0, "cache_read_usd": 0.1, "cache_write_usd": None},
+        "capabilities": ["tools"],
+        "note": "",
+    }
+    assert (plain["price"], plain["context_window"], plain["capabilities"]) == (None, None, [])
+    assert listed["notes"] == []
+    assert again == listed
+    assert server.asked.count("/v1/models") == 1
+    assert "canary" not in str(listed)
+
+
+async def test_a_server_that_does_not_answer_is_a_note(tmp_path: Path) -> None:
+    """Never an error, and never the key."""
+    async with ModelServer({"/v1/models": Refusal(401)}) as server:
+        lab = {"baseUrl": f"{server.url}/v1", "apiKey": "sk-canary-123456"}
+        async with daemon_in_a_box(tmp_path, config={"providers": {"lab": lab}}) as daemon:
+            reply = await daemon.get("/v1/models")
+
+    assert reply.status == 200
+    assert reply.json()["notes"] == [f"lab: {server.url} answered with status 401 when asked for its models."]
+    assert "canary" not in str(reply.json())
 
 
 async def test_a_default_that_cannot_answer_is_a_problem_not_a_failure(tmp_path: Path) -> None:

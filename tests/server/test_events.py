@@ -173,8 +173,7 @@ async def test_two_readers_of_the_same_turn_see_the_same(daemon: Daemon) -> None
 
 async def test_a_reader_that_does_not_read_holds_nobody_up_and_still_gets_everything(daemon: Daemon) -> None:
     """The turn runs at its own speed, memory stays bounded, and the slow reader gets all of it once it reads."""
-    text = "x" * 1000
-    daemon.model.plays(*(Say(text) for _ in range(6000)))
+    daemon.model.plays(*(Say(f"{number:04} " * 200) for number in range(6000)))
     session_id = await daemon.begin()
     with socket.socket() as slow:
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)

@@ -52,6 +52,8 @@ class Process:
 @contextlib.asynccontextmanager
 async def running(folder: Path, *arguments: str) -> AsyncIterator[Process]:
     (folder / "project").mkdir(exist_ok=True)
+    (folder / "home").mkdir(exist_ok=True)
+    (folder / "home/config.json").write_text('{"defaultProvider": "scripted"}')
     command = (sys.executable, "-c", SCRIPT, str(folder), *arguments)
     pipe = asyncio.subprocess.PIPE
     process = Process(await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe), folder)

@@ -66,6 +66,8 @@ SAMPLES: dict[str, ev.EventData] = {
         ev.Notice(code="c", message="m"),
         ev.GrantsDropped(reason="r"),
         ev.ModelBackedOff(provider="p", model="m", code="c", reason="r", attempt=1, resume_at="t"),
+        ev.ModelSwitched(from_provider="p", from_model="m", provider="q", model="n", code="c", reason="r"),
+        ev.PartsWithheld(ids=("attachments/a",), code="part_refused", reason="r"),
     )
 }
 
@@ -114,6 +116,9 @@ SAME = {
     "session_canceled": "session.canceled",
     "attachment_added": "attachment.added",
     "notice": "notice",
+    "model_backed_off": "model.backed_off",
+    "model_switched": "model.switched",
+    "parts_withheld": "parts.withheld",
 }
 
 

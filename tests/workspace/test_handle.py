@@ -3,7 +3,9 @@
 import os
 import socket
 import stat
+import time
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 
 from agi.errors import AgiError, Invalid, NotFound
 from agi.workspace.beneath import open_by_walking
-from agi.workspace.handle import Change, Entry, Workspace
+from agi.workspace.handle import Change, Workspace
 
 
 @pytest.fixture(params=[None, open_by_walking], ids=["best", "walking"])
@@ -276,7 +278,11 @@ def test_a_folder_is_listed_by_name_up_to_a_limit(workspace):
     listing = workspace.list_dir()
     cut = workspace.list_dir(limit=2)
 
-    assert listing.entries == (Entry("a", "file", 1), Entry("b", "file", 1), Entry("c", "file", 1))
+    assert [(entry.name, entry.kind, entry.size) for entry in listing.entries] == [
+        ("a", "file", 1),
+        ("b", "file", 1),
+        ("c", "file", 1),
+    ]
     assert (listing.truncated, cut.truncated, len(cut.entries)) == (False, True, 2)
     assert code_of(workspace.list_dir, "a") == "not_a_directory"
     assert code_of(workspace.list_dir, "nowhere") == "file_not_found"
@@ -296,6 +302,52 @@ def test_a_walk_goes_nearest_first_and_never_through_links(workspace):
     assert [entry.name for entry in workspace.walk(depth=1).entries] == ["src", "top"]
     assert [entry.name for entry in workspace.walk("src", depth=1).entries] == ["src/again", "src/deep"]
     assert (workspace.walk(limit=5).truncated, workspace.walk(limit=4).truncated) == (False, True)
+
+
+def later_than(before: int, act: Callable[[], object], found: Callable[[], int]) -> bool:
+    """Act until it shows; the clock of a file system may stand still for some milliseconds."""
+    for _ in range(1000):
+        act()
+        if found() > before:
+            return True
+    return False
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda root: (root / "src/a.txt").write_text("other"),
+        lambda root: (root / "src/new.txt").write_text("new"),
+        lambda root: (root / "top").symlink_to("src") or (root / "top").unlink(),
+        lambda root: (root / "src/b.txt").write_text("") and (root / "src/b.txt").unlink(),
+        lambda root: (root / "src/a.txt").chmod(0o600),
+        lambda root: (root / "src/a.txt").rename(root / "src/b.txt").rename(root / "src/a.txt"),
+        lambda root: os.utime(root / "src/a.txt", ns=(1, 1)),
+    ],
+    ids=["written", "made", "made at the top", "deleted", "given other rights", "moved", "given another time"],
+)
+def test_a_workspace_knows_when_it_was_changed_last(workspace, change):
+    """Whatever is done to a file, at whatever depth, is later than what was before it; a look changes nothing."""
+    (workspace.root / "src").mkdir()
+    (workspace.root / "src/a.txt").write_text("a")
+    before = time.time_ns()
+
+    assert later_than(before, lambda: change(workspace.root), workspace.changed_at)
+    assert workspace.changed_at() == workspace.changed_at()
+
+
+def test_what_tools_and_the_harness_keep_for_themselves_is_no_change(workspace):
+    """Folders a walk does not enter do not count, and an empty workspace has a time too."""
+    for name in (".agi", "__pycache__"):
+        (workspace.root / name).mkdir()
+    before = workspace.changed_at()
+    assert 0 < before <= time.time_ns()
+
+    for _ in range(100):
+        (workspace.root / ".agi/agi.sqlite").write_text(str(time.time_ns()))
+        (workspace.root / "__pycache__/a.pyc").write_text(str(time.time_ns()))
+
+    assert workspace.changed_at() == before
 
 
 def test_a_pinned_folder_stays_the_same_folder_when_its_name_is_swapped(workspace):

@@ -54,7 +54,7 @@ class Begun(Struct, frozen=True, kw_only=True):
     after: str = ""
 
 
-def check(wish: Wish) -> None:
+async def check(wish: Wish) -> None:
     """Raise what is wrong with a wish that is to be answered in a folder where nothing was ever asked: it stays so."""
     if has_sessions(wish.settings):
         return  # whatever is wrong will be said by the harness
@@ -62,7 +62,7 @@ def check(wish: Wish) -> None:
         raise _no_session()
     from agi.client.inprocess import answering_model  # late: it brings the whole house, which a daemon spares us
 
-    answering_model(wish.settings, agent=wish.agent, provider=wish.provider, model=wish.model)
+    await answering_model(wish.settings, agent=wish.agent, provider=wish.provider, model=wish.model)
 
 
 @contextmanager

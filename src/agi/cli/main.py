@@ -35,6 +35,23 @@ ASK_OPTIONS = {
     "--timeout": "SECONDS",
 }
 
+SETUP_OPTIONS = {
+    "--project": "[PATH]",
+    "--provider": "NAME",
+    "--key": "-",
+    "--key-env": "VARIABLE",
+    "--key-file": "FILE",
+    "--base-url": "URL",
+    "--name": "NAME",
+    "--api": "NAME",
+    "--model": "NAME",
+    "--agent": "NAME",
+    "--no-test": FLAG,
+    "--show": FLAG,
+    "--json": FLAG,
+    "--yes": FLAG,
+}
+
 
 def run() -> None:
     """Run the command this process was started with, and exit."""
@@ -153,15 +170,29 @@ def _trust(arguments: Arguments) -> int:
     return trust(arguments)
 
 
+def _setup(arguments: Arguments) -> int:
+    from agi.cli.setup import setup
+
+    return setup(arguments)
+
+
+def _models(arguments: Arguments) -> int:
+    from agi.cli.models import models
+
+    return models(arguments)
+
+
 COMMANDS: dict[str, tuple[Command, Mapping[str, str]]] = {
     "serve": (
         _serve,
         {**PROJECT, "--port": "N", "--host": "ADDRESS", "--db": "PATH", "--expose": FLAG, "--trust": FLAG},
     ),
     "sessions": (_sessions, {**PROJECT, "--limit": "N", "--output": "FILE", "--json": FLAG, "--yes": FLAG}),
+    "models": (_models, {**PROJECT, "--provider": "NAME", "--all": FLAG, "--json": FLAG, "--if-needed": FLAG}),
     "repair": (_repair, {**PROJECT, "--from-mirrors": FLAG}),
     "doctor": (_doctor, {**PROJECT, "--json": FLAG}),
     "trust": (_trust, {"--revoke": FLAG, "--list": FLAG, "--json": FLAG, "--yes": FLAG}),
+    "setup": (_setup, SETUP_OPTIONS),
 }
 """The words that are commands when they come first, and the options each takes. They are imported when they run."""
 

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 FLAG = ""
-"""What stands in an option table for an option without a value; others name their value, such as `NAME`."""
+"""What stands in an option table for an option without a value; others name their value, such as `NAME`.
+
+A value in brackets, such as `[PATH]`, can only be said with `=`, and is empty otherwise.
+"""
 HELP = "--help"
 SHORT = {"-a": "--agent", "-c": "--continue", "-h": HELP, "-m": "--model", "-s": "--session", "-y": "--yes"}
 """The short spellings, of the commands that know the long ones."""
@@ -81,7 +84,7 @@ def parse(command: str, arguments: Iterable[str], options: Mapping[str, str]) ->
         if options.get(name, FLAG) == FLAG:
             if has_value:
                 raise usage(command, f"{name} takes no value.")
-        elif not has_value:
+        elif not has_value and not options[name].startswith("["):
             value = _next_value(command, name, next(rest, None), options)
         if name in given and options.get(name):
             raise usage(command, f"{name} is given twice.")

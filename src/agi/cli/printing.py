@@ -17,11 +17,12 @@ from agi.protocol.events import Event
 from agi.protocol.parts import Text
 from agi.protocol.tools import ToolKind
 
-SCRIPTED = "scripted"
-STAND_IN = (
-    "No model is configured: the scripted demo answers, which is not an AI model. "
-    "Set OPENAI_API_KEY or OPENAI_BASE_URL; `agi doctor` says more."
-)
+LABELS = {
+    "scripted": "A script answers, as asked for; it is not an AI model. `agi setup` sets one up.",
+    "embedded": "The embedded model {model} answers: fine for looking things up, not for real coding. "
+    "`agi setup` sets another up.",
+}
+"""What nobody may overlook about who answers, by provider."""
 
 
 class Printer(Protocol):
@@ -48,7 +49,7 @@ class JsonPrinter:
 
     def show(self, event: Event) -> None:
         """Write the envelope."""
-        if event.type == "turn_started" and (text := _stand_in(event.data)):
+        if event.type == "turn_started" and (text := _label(event.data)):
             say(text)
         put_bytes(event.envelope() + b"\n")
 
@@ -124,7 +125,7 @@ class TextPrinter:
         match data:
             case ev.TurnStarted():
                 who = f"{line(data.agent)} · {line(data.model)} ({line(data.provider)})"
-                return _stand_in(data) or (who if self._talks else "")
+                return _label(data) or (who if self._talks else "")
             case ev.ToolCallStarted():
                 return f"→ {summary(data.tool_call.name, data.tool_call.input)}"
             case ev.ToolCallCompleted():
@@ -138,6 +139,10 @@ class TextPrinter:
             case ev.ModelBackedOff():
                 when = local_time(data.resume_at, "%H:%M:%S")
                 return f"note: {line(data.reason, 300)} Asked again at {when} (attempt {data.attempt})."
+            case ev.ModelSwitched():
+                return f"note: {line(data.reason, 300)} {line(data.provider)} ({line(data.model)}) goes on."
+            case ev.PartsWithheld():
+                return f"note: {len(data.ids)} part(s) of the conversation are left out now: {line(data.reason, 300)}"
             case ev.TurnResumed():
                 return "note: the turn was cut off and goes on."
         return ""
@@ -167,9 +172,9 @@ class TextPrinter:
             self._put("\n")
 
 
-def _stand_in(data: ev.EventData | None) -> str:
-    """Say so where no AI model answers."""
-    return STAND_IN if isinstance(data, ev.TurnStarted) and data.provider == SCRIPTED else ""
+def _label(data: ev.EventData | None) -> str:
+    """Say so where no AI model answers, or one that is easily overrated."""
+    return LABELS.get(data.provider, "").format(model=line(data.model)) if isinstance(data, ev.TurnStarted) else ""
 
 
 def _failed(data: ev.ToolCallCompleted) -> str:

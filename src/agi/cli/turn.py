@@ -35,6 +35,7 @@ REASONS = {
 LIMITS = {
     "max_steps": "The agent stopped at its step limit.",
     "budget_exhausted": "The agent stopped at the budget.",
+    "loop_detected": "The agent went round in circles and was stopped.",
     "max_tokens": "The answer was cut off at the model's limit.",
 }
 ENDINGS = frozenset({"turn_completed", "turn_failed", "turn_canceled"})
@@ -178,7 +179,8 @@ class Turn:
 
     def _completed(self, data: ev.TurnCompleted) -> int:
         if data.stop_reason in LIMITS:
-            self._printer.note(f"agi: {LIMITS[data.stop_reason]}")
+            why = f" {data.note}" if data.note and data.stop_reason == "budget_exhausted" else ""
+            self._printer.note(f"agi: {LIMITS[data.stop_reason]}{why}")
             return exits.LIMITED
         if self._approver.refused:
             self._printer.note("agi: refused, since nobody could be asked: " + "; ".join(self._approver.refused))

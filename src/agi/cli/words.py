@@ -9,6 +9,7 @@ agi, a local-first agent harness: sessions with AI agents that work in your fold
   agi -- <prompt>             the same; what follows -- is never an option or a command
   agi -                       the prompt is read from stdin
   agi "<prompt>" -            the prompt, then what stdin says
+  agi setup                   choose who answers, enter a key       agi models     which can be asked, their prices
   agi serve                   run the daemon                        agi sessions   list, show, export, remove
   agi trust                   let a project's own settings count    agi doctor     is everything in order?
   agi repair                  rebuild the log from its mirror       agi help NAME  more about one of these
@@ -74,6 +75,29 @@ Examples:
   agi sessions export 3f9a --output talk.ndjson
 """
 
+MODELS = """\
+agi models [list] [--provider NAME] [--all] [--json]
+agi models fetch [--if-needed]
+
+The models that can be asked: how many tokens they hold, what a million tokens cost in and out, and which one answers by
+default (*). Servers of your own are asked for theirs. What your settings say about a model counts first, then what its
+server says, then the table of prices that agi brings along.
+
+  --provider NAME   those of one provider
+  --all             all of them, not only a handful of each provider
+  --json            for programs; everything that is known
+  --project PATH    the folder (default: this one)
+
+`fetch` brings a small model onto this machine that needs no key: Qwen2.5-Coder 1.5B, 1.12 GB, verified by its digest.
+Stopped in the middle, it goes on where it was. It is fine for looking things up, and not for real coding.
+
+  --if-needed       nothing, where another model answers already
+
+Examples:
+  agi models
+  agi models --provider anthropic --all
+"""
+
 REPAIR = """\
 agi repair [--project PATH] [--from-mirrors]
 
@@ -116,5 +140,44 @@ Examples:
   agi trust --list
 """
 
-BY_COMMAND = {"serve": SERVE, "sessions": SESSIONS, "repair": REPAIR, "doctor": DOCTOR, "trust": TRUST}
+SETUP = """\
+agi setup [--project [PATH]]
+agi setup --provider NAME [--key-env VARIABLE | --key-file FILE | --key -] [--model NAME]
+agi setup --base-url URL [--name NAME] [--model NAME]
+agi setup --show [--json]
+
+Chooses who answers: OpenAI, Anthropic, Google, a server of your own (Ollama, LM Studio, llama.cpp, vLLM, OpenRouter …)
+or the embedded model. At a terminal it asks; what the options say is not asked. One tiny question is sent to see that
+it works. Keys go into your own settings, readable by you alone, and are never shown.
+
+  --project [PATH]      let the choice count for this project only; the key still goes into your own settings
+  --provider NAME       openai, anthropic, google, embedded, ollama, lmstudio, llamacpp, vllm, openrouter, or any name
+  --key-env VARIABLE    take the key from an environment variable
+  --key-file FILE       take it from a file
+  --key -               take it from stdin, or be asked for it
+  --base-url URL        where the API of a server of your own begins
+  --name NAME           what to call that server (default: by its address)
+  --api NAME            how it is spoken to: chat (default), responses, messages, gemini
+  -m, --model NAME      -a, --agent NAME
+  --no-test             ask the model nothing
+  -y, --yes             ask me nothing: take the first choice for what was left open
+  --show                what is set up, and where it comes from
+  --json                for programs
+
+Examples:
+  agi setup
+  agi setup --provider anthropic --key-env ANTHROPIC_API_KEY
+  pass show openai | agi setup --provider openai --key -
+  agi setup --provider ollama --model qwen3:8b --project
+"""
+
+BY_COMMAND = {
+    "serve": SERVE,
+    "sessions": SESSIONS,
+    "models": MODELS,
+    "repair": REPAIR,
+    "doctor": DOCTOR,
+    "trust": TRUST,
+    "setup": SETUP,
+}
 """The help of each command; that of asking is `ASK`."""

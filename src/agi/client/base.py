@@ -51,13 +51,24 @@ class Trust(Struct, frozen=True, kw_only=True):
     """Why it cannot be trusted at all; empty if it can."""
 
 
+class ModelPrice(Struct, frozen=True, kw_only=True):
+    """What a model costs, in USD for a million tokens; None is unknown."""
+
+    input_usd: float | None = None
+    output_usd: float | None = None
+    cache_read_usd: float | None = None
+    cache_write_usd: float | None = None
+
+
 class ModelOffer(Struct, frozen=True, kw_only=True):
-    """A model that can be asked for."""
+    """A model that can be asked for, and what is known of it."""
 
     provider: str
     id: str
     context_window: int | None = None
     max_output_tokens: int | None = None
+    price: ModelPrice | None = None
+    capabilities: tuple[str, ...] = ()
     note: str = ""
 
 
@@ -76,6 +87,8 @@ class ModelList(Struct, frozen=True, kw_only=True):
     models: tuple[ModelOffer, ...]
     default: ModelChoice | None
     problem: str = ""
+    notes: tuple[str, ...] = ()
+    """Which servers said nothing about their models, one sentence each."""
 
 
 def end_of(session: Session) -> str:

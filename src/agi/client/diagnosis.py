@@ -25,6 +25,7 @@ from agi.trust import TrustState, trust_state
 __all__ = ["Finding", "diagnose"]
 
 AGENTS_FILE = ".agi/agents.json"
+SCRIPTED = "scripted"
 SHOWN = 10
 
 
@@ -64,7 +65,7 @@ async def _configured(settings: ClientSettings) -> list[Finding]:
     found = [*_settings(settings, config), _trust(trust)]
     choice: ModelChoice | None = None
     try:
-        agent, choice = answering_model(settings)
+        agent, choice = await answering_model(settings)
         found.append(_model(agent, choice))
     except AgiError as error:
         found.append(broken("model", error.message, error.hint))
@@ -92,9 +93,11 @@ def _trust(trust: TrustState) -> Finding:
 def _model(agent: str, choice: ModelChoice) -> Finding:
     """Which model a question without any option goes to."""
     text = f"{choice.model} of {choice.provider} would answer as the agent {agent}: {choice.because}"
-    if choice.reason != "nothing_configured":
-        return ok("model", text)
-    return note("model", f"{text}. It is scripted, not an AI model.", "Set OPENAI_API_KEY or OPENAI_BASE_URL.")
+    if choice.provider == SCRIPTED:
+        return note("model", f"{text}. It plays a script and is no AI model.", "`agi setup` sets a provider up.")
+    if choice.reason == "nothing_configured":
+        return note("model", text, "`agi setup` sets a provider up; a model server on this machine is found by itself.")
+    return ok("model", text)
 
 
 def _tools(settings: ClientSettings) -> Iterator[Finding]:

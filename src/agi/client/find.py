@@ -5,7 +5,7 @@ No daemon is ever started behind the user's back. May import: errors, config, cl
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from agi.client.base import Client, ClientSettings
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from agi.client.inprocess import InProcessClient
 
 
-async def open_client(settings: ClientSettings, *, check: Callable[[], object] | None = None) -> Client:
+async def open_client(settings: ClientSettings, *, check: Callable[[], Awaitable[None]] | None = None) -> Client:
     """Give a client of the project's sessions; trusting for one run only is possible in this process alone.
 
     Where the harness is to run here, `check` may raise first: opening it makes the data folder.
@@ -25,7 +25,7 @@ async def open_client(settings: ClientSettings, *, check: Callable[[], object] |
     if not settings.trust_once and (client := await open_daemon(settings)) is not None:
         return client
     if check is not None:
-        check()
+        await check()
     return open_in_process(settings)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from pathlib import Path
 from typing import cast
@@ -16,9 +16,9 @@ from typing import cast
 import msgspec
 
 from agi.client.answers import resync
-from agi.client.base import ClientSettings, ModelChoice, ModelList, ModelOffer, Posted, Trust
+from agi.client.base import ClientSettings, ModelChoice, ModelList, Posted, Trust
 from agi.config import Flags, project_dir
-from agi.errors import AgiError, Invalid, StorageError
+from agi.errors import AgiError, StorageError
 from agi.eventlog.base import Cursor, LiveDelta, parse_cursor
 from agi.eventlog.follow import Batch
 from agi.protocol.commands import Approve, Cancel, CreateSession, PostMessage, SetTrust
@@ -120,13 +120,7 @@ class InProcessClient:
 
     async def models(self) -> ModelList:
         """The models that can be asked for."""
-        models = self._harness.site().models
-        offers = msgspec.convert(models.list(), tuple[ModelOffer, ...], from_attributes=True)
-        try:
-            default = msgspec.convert(models.describe(), ModelChoice, from_attributes=True)
-        except Invalid as error:
-            return ModelList(models=offers, default=None, problem=f"{error.message} {error.hint}")
-        return ModelList(models=offers, default=default)
+        return await _models(self._harness.site(), self._harness.settings.env)
 
     async def trust(self, path: Path) -> Trust:
         """How a workspace stands."""
@@ -166,14 +160,21 @@ def _open(settings: ClientSettings) -> Harness:
         raise StorageError(message, hint="`agi doctor` says more.") from error
 
 
-def answering_model(
+async def answering_model(
     settings: ClientSettings, *, agent: str | None = None, provider: str | None = None, model: str | None = None
 ) -> tuple[str, ModelChoice]:
     """Tell which agent and model would answer in a new session; opens no log. Raises what is wrong with the wish."""
     with _site(settings) as site:
         chosen = site.agents.find(agent) if agent else site.agents.default(site.config)
+        await site.models.look_around(provider, default_provider=chosen.provider)
         choice = site.models.describe(provider, model, default_provider=chosen.provider, default_model=chosen.model)
     return chosen.name, msgspec.convert(choice, ModelChoice, from_attributes=True)
+
+
+async def offered_models(settings: ClientSettings) -> ModelList:
+    """The models that can be asked for; opens no log. Raises what is wrong with the settings."""
+    with _site(settings) as site:
+        return await _models(site, settings.env)
 
 
 def no_commands(settings: ClientSettings) -> str:
@@ -185,6 +186,12 @@ def no_commands(settings: ClientSettings) -> str:
 def tool_names() -> frozenset[str]:
     """Every name a tool goes by."""
     return frozenset(name for tool in builtin_tools() for name in (tool.definition.name, *tool.definition.aliases))
+
+
+async def _models(site: Site, env: Mapping[str, str]) -> ModelList:
+    from agi.sessions.listing import models_at  # late: only who wants to choose a model needs it
+
+    return msgspec.convert(await models_at(site, env), ModelList, from_attributes=True)
 
 
 @contextmanager

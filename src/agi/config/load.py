@@ -21,7 +21,16 @@ from agi.config.narrowing import narrow
 from agi.config.parse import parse_settings, secret
 from agi.config.rules import RULES_NAME, read_rules, verify_commands
 from agi.config.settings import BudgetSection, ProviderSection, Settings, Url, VerifySection, overlay, said
-from agi.config.values import AgentSettings, Config, Flags, ProviderSettings, SandboxSettings
+from agi.config.values import (
+    AgentSettings,
+    Config,
+    Flags,
+    LocalSettings,
+    ModelSettings,
+    ProviderSettings,
+    SandboxSettings,
+    TimeoutSettings,
+)
 from agi.errors import ConfigError
 from agi.protocol.policies import ApprovalPolicy, Budget, PatchReviewPolicy, VerifyPolicy
 
@@ -38,7 +47,7 @@ NO_FLAGS = Flags()
 Warnings = tuple[str, ...]
 """What people should know, one sentence each."""
 S = TypeVar("S", bound=Struct)
-_PLAIN = frozenset({"default_agent", "default_provider", "default_model", "auth"})
+_PLAIN = frozenset({"default_agent", "default_provider", "default_model", "fallback_models", "auth"})
 _EXPOSED = "stands in a project's file, where others may read it; `agi setup` keeps keys in your own."
 _UNTRUSTED = "is ignored, since this workspace is not trusted. Look at it, then run `agi trust` to use it."
 
@@ -50,7 +59,7 @@ def load_config(
     user, user_warnings = _user_settings(home_config)
     base = overlay(_environment(env), user)
     theirs, project_warnings, ignored = _project_settings(project, base, trusted)
-    settings = overlay(base, theirs)
+    settings = overlay(_without_model(base, theirs), theirs)
     commands, rules_warnings = _rules_commands(project, settings, trusted)
     config = _with_flags(_build(overlay(commands, settings)), flags)
     warnings = user_warnings + project_warnings + rules_warnings
@@ -81,6 +90,12 @@ def _project_settings(project: Path, base: Settings, trusted: bool) -> tuple[Set
     warnings += tuple(f"{file}: `{key}` {_UNTRUSTED}" for key in dropped)
     warnings += tuple(f"{file}: `providers.{name}.apiKey` {_EXPOSED}" for name in _keys(settings))
     return settings, warnings, dropped
+
+
+def _without_model(base: Settings, theirs: Settings) -> Settings:
+    """A model does not follow to a provider that a project names in the place of the user's."""
+    moved = theirs.default_provider is not UNSET and theirs.default_provider != base.default_provider
+    return replace(base, default_model=UNSET) if moved and theirs.default_model is UNSET else base
 
 
 def _keys(settings: Settings) -> list[str]:
@@ -127,7 +142,8 @@ def _build(settings: Settings) -> Config:
     return replace(
         Config(),
         **{name: value for name, value in said(settings).items() if name in _PLAIN},
-        providers=_each(settings.providers, ProviderSettings()),
+        providers=MappingProxyType({name: _provider(one) for name, one in _or_none(settings.providers).items()}),
+        local=replace(LocalSettings(), **said(settings.local)),
         approval=replace(ApprovalPolicy(), **approval),
         approval_timeout_s=timeout,
         verify=replace(VerifyPolicy(), **said(settings.verify)),
@@ -139,9 +155,18 @@ def _build(settings: Settings) -> Config:
     )
 
 
+def _provider(section: ProviderSection) -> ProviderSettings:
+    timeouts = replace(TimeoutSettings(), **said(section.timeouts))
+    models = _each(section.models, ModelSettings())
+    return replace(ProviderSettings(), **{**said(section), "timeouts": timeouts, "models": models})
+
+
+def _or_none(sections: Mapping[str, S] | UnsetType) -> Mapping[str, S]:
+    return {} if isinstance(sections, UnsetType) else sections
+
+
 def _each(sections: Mapping[str, Struct] | UnsetType, default: S) -> Mapping[str, S]:
-    entries = {} if isinstance(sections, UnsetType) else sections
-    return MappingProxyType({name: replace(default, **said(section)) for name, section in entries.items()})
+    return MappingProxyType({name: replace(default, **said(section)) for name, section in _or_none(sections).items()})
 
 
 def _with_flags(config: Config, flags: Flags) -> Config:

@@ -15,13 +15,14 @@ from agi.config.settings import (
     ApprovalSection,
     BudgetSection,
     LimitsSection,
+    LocalSection,
     PatchReviewSection,
     ProviderSection,
     SandboxSection,
     Settings,
     VerifySection,
 )
-from agi.config.values import Config, ProviderSettings, SandboxMode, SandboxSettings
+from agi.config.values import Config, LocalSettings, ProviderSettings, SandboxMode, SandboxSettings
 from agi.protocol.policies import ApprovalPolicy, Budget, PatchReviewPolicy, ReviewMode, VerifyPolicy, step_limit
 
 T = TypeVar("T")
@@ -38,6 +39,8 @@ def narrow(project: Settings, user: Config) -> tuple[Settings, tuple[str, ...]]:
         default_agent=project.default_agent,
         default_provider=project.default_provider,
         default_model=project.default_model,
+        fallback_models=project.fallback_models,
+        local=_local(sieve, _or(project.local, LocalSection()), user.local),
         providers={
             name: _provider(sieve, f"providers.{name}", section, user.provider(name))
             for name, section in _or(project.providers, {}).items()
@@ -99,6 +102,17 @@ def _provider(sieve: _Sieve, at: str, section: ProviderSection, user: ProviderSe
         base_url=sieve.drop(f"{at}.baseUrl", section.base_url),
         api_key=sieve.drop(f"{at}.apiKey", section.api_key),
         api=section.api,
+        profile=section.profile,
+        timeouts=sieve.drop(f"{at}.timeouts", section.timeouts),
+        models=sieve.drop(f"{at}.models", section.models),  # a price of its own could defeat a budget
+    )
+
+
+def _local(sieve: _Sieve, section: LocalSection, user: LocalSettings) -> LocalSection:
+    return LocalSection(
+        weights=sieve.drop("local.weights", section.weights),
+        threads=sieve.drop("local.threads", section.threads),
+        probe=sieve.drop("local.probe", section.probe, if_=section.probe is True and not user.probe),
     )
 
 

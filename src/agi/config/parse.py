@@ -10,7 +10,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct, UnsetType
 
-from agi.config.settings import NAMED, SECTIONS, BudgetSection, LimitsSection, Settings, overlay
+from agi.config.settings import NAMED, NAMED_IN, SECTIONS, BudgetSection, LimitsSection, Settings, overlay
 from agi.config.values import Secret
 from agi.errors import ConfigError
 
@@ -118,8 +118,8 @@ def _unknown(document: dict[str, object], shape: type[Struct], at: str) -> list[
         section = document.get(key)
         if isinstance(section, dict):
             found += _unknown(section, inner, f"{at}{key}.")
-    for key, inner in NAMED.items() if shape is Settings else ():
+    for key, inner in NAMED_IN.get(shape, {}).items():
         entries = document.get(key)
         for name, entry in entries.items() if isinstance(entries, dict) else ():
-            found += _unknown(entry, inner, f"{key}.{name}.")
+            found += _unknown(entry, inner, f"{at}{key}.{name}.")
     return found

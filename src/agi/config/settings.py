@@ -11,7 +11,7 @@ from typing import Annotated, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from agi.config.values import Api, AuthMode, SandboxMode, Secret
+from agi.config.values import Api, AuthMode, Profile, SandboxMode, Secret
 from agi.protocol.policies import ReviewMode
 from agi.protocol.tools import ToolKind
 
@@ -21,11 +21,56 @@ CommandLine = Annotated[str, Meta(min_length=1, max_length=10_000)]
 Count = Annotated[int, Meta(ge=0, le=10**12)]
 Steps = Annotated[int, Meta(ge=1, le=1_000_000)]
 Amount = Annotated[float, Meta(ge=0, le=1e12)]
+Patience = Annotated[float, Meta(gt=0, le=86_400)]
+ModelRef = Annotated[str, Meta(pattern=r"^[^/\s]+/\S+$", max_length=300)]
 S = TypeVar("S", bound=Struct)
 
 
 class Section(Struct, frozen=True, kw_only=True, rename="camel"):
     """The shape all sections share."""
+
+
+class TimeoutsSection(Section, frozen=True, kw_only=True):
+    """`providers.<name>.timeouts`."""
+
+    connect_seconds: Patience | UnsetType = UNSET
+    """Until the connection stands."""
+    first_byte_seconds: Patience | UnsetType = UNSET
+    """Until the answer begins."""
+    idle_seconds: Patience | UnsetType = UNSET
+    """Silence in the middle of an answer."""
+    thinking_seconds: Patience | UnsetType = UNSET
+    """Silence while the model thinks."""
+    total_seconds: Patience | UnsetType = UNSET
+    """The whole answer."""
+
+
+class ModelSection(Section, frozen=True, kw_only=True):
+    """`providers.<name>.models.<model>`; prices are USD for a million tokens."""
+
+    context_window: Annotated[int, Meta(ge=1, le=10**9)] | UnsetType = UNSET
+    """Tokens in and out together."""
+    max_output_tokens: Annotated[int, Meta(ge=1, le=10**9)] | UnsetType = UNSET
+    """Tokens out at most."""
+    input_usd: Amount | UnsetType = UNSET
+    """Price of what is sent."""
+    output_usd: Amount | UnsetType = UNSET
+    """Price of what it says."""
+    cache_read_usd: Amount | UnsetType = UNSET
+    """Price of what was in the cache."""
+    cache_write_usd: Amount | UnsetType = UNSET
+    """Price of what is put into the cache."""
+
+
+class LocalSection(Section, frozen=True, kw_only=True):
+    """`local`."""
+
+    weights: Annotated[str, Meta(min_length=1, max_length=4000)] | UnsetType = UNSET
+    """A GGUF file or a URL."""
+    threads: Annotated[int, Meta(ge=1, le=1024)] | UnsetType = UNSET
+    """Processors for the embedded model."""
+    probe: bool | UnsetType = UNSET
+    """Whether to look for model servers on this machine."""
 
 
 class ProviderSection(Section, frozen=True, kw_only=True):
@@ -39,6 +84,12 @@ class ProviderSection(Section, frozen=True, kw_only=True):
     """What it knows the user by."""
     api: Api | UnsetType = UNSET
     """How it is spoken to: `chat`, `responses`, `messages` or `gemini`."""
+    profile: Profile | UnsetType = UNSET
+    """`small` or `full`."""
+    timeouts: TimeoutsSection | UnsetType = UNSET
+    """When it is given up."""
+    models: dict[Name, ModelSection] | UnsetType = UNSET
+    """Facts about its models."""
 
 
 class ApprovalSection(Section, frozen=True, kw_only=True):
@@ -119,6 +170,10 @@ class Settings(Section, frozen=True, kw_only=True):
     """The provider of a new session."""
     default_model: Name | UnsetType = UNSET
     """The model of a new session."""
+    fallback_models: Annotated[tuple[ModelRef, ...], Meta(max_length=20)] | UnsetType = UNSET
+    """Who is asked when a model cannot answer, in order: `provider/model`."""
+    local: LocalSection | UnsetType = UNSET
+    """Models on this machine."""
     providers: dict[str, ProviderSection] | UnsetType = UNSET
     """Providers by name."""
     approval: ApprovalSection | UnsetType = UNSET
@@ -146,12 +201,16 @@ SECTIONS: dict[type[Struct], dict[str, type[Struct]]] = {
         "patchReview": PatchReviewSection,
         "budget": BudgetSection,
         "sandbox": SandboxSection,
+        "local": LocalSection,
     },
+    ProviderSection: {"timeouts": TimeoutsSection},
     BudgetSection: {"perTurn": LimitsSection, "perSession": LimitsSection},
 }
 """The sections of a section, by key."""
 NAMED: dict[str, type[Struct]] = {"providers": ProviderSection, "agents": AgentSection}
 """The sections that hold one object per name."""
+NAMED_IN: dict[type[Struct], dict[str, type[Struct]]] = {Settings: NAMED, ProviderSection: {"models": ModelSection}}
+"""The same, by the section they stand in."""
 
 
 def said(section: Struct | UnsetType) -> dict[str, object]:

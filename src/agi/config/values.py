@@ -14,6 +14,7 @@ from agi.protocol.policies import ApprovalPolicy, Budget, PatchReviewPolicy, Ver
 
 AuthMode = Literal["auto", "token"]
 Api = Literal["chat", "responses", "messages", "gemini"]
+Profile = Literal["small", "full"]
 SandboxMode = Literal["off", "auto", "require"]
 
 
@@ -42,6 +43,38 @@ class Secret:
         raise TypeError("a Secret is not written anywhere")
 
 
+class TimeoutSettings(Struct, frozen=True, kw_only=True):
+    """How long a provider may take; None is the built-in limit."""
+
+    connect_seconds: float | None = None
+    """Until the connection stands."""
+    first_byte_seconds: float | None = None
+    """Until the answer begins."""
+    idle_seconds: float | None = None
+    """Silence in the middle of an answer."""
+    thinking_seconds: float | None = None
+    """Silence while the model thinks."""
+    total_seconds: float | None = None
+    """The whole answer."""
+
+
+class ModelSettings(Struct, frozen=True, kw_only=True):
+    """What the user knows better than any catalog about one model; prices are for a million tokens."""
+
+    context_window: int | None = None
+    """Tokens it takes in and gives out together."""
+    max_output_tokens: int | None = None
+    """Tokens it gives out at most."""
+    input_usd: float | None = None
+    """What is sent."""
+    output_usd: float | None = None
+    """What it says."""
+    cache_read_usd: float | None = None
+    """What is sent and was in the provider's cache."""
+    cache_write_usd: float | None = None
+    """What is sent and put into the provider's cache."""
+
+
 class ProviderSettings(Struct, frozen=True, kw_only=True):
     """How one provider is reached."""
 
@@ -53,6 +86,23 @@ class ProviderSettings(Struct, frozen=True, kw_only=True):
     """What it knows the user by."""
     api: Api | None = None
     """How it is spoken to; None is the provider's own way, `chat` for a server with a name of its own."""
+    profile: Profile | None = None
+    """`small`: its models are small and led step by step; None is `full`, and `small` for the embedded model."""
+    timeouts: TimeoutSettings = TimeoutSettings()
+    """When it is given up."""
+    models: Mapping[str, ModelSettings] = {}
+    """Facts about its models, by name."""
+
+
+class LocalSettings(Struct, frozen=True, kw_only=True):
+    """Models on this machine."""
+
+    weights: str | None = None
+    """A GGUF file, or a URL to fetch the embedded model's weights from; None is the usual place."""
+    threads: int | None = None
+    """Processors the embedded model may use; None lets it decide."""
+    probe: bool = True
+    """Whether to look for a model server on this machine where no provider is set up."""
 
 
 class SandboxSettings(Struct, frozen=True, kw_only=True):
@@ -91,6 +141,10 @@ class Config(Struct, frozen=True, kw_only=True):
     """The provider of a new session; None lets the models decide by the keys there are."""
     default_model: str | None = None
     """The model of a new session; None is the provider's first choice."""
+    fallback_models: tuple[str, ...] = ()
+    """Who is asked, in this order, when the model of a turn cannot answer: `provider/model`."""
+    local: LocalSettings = LocalSettings()
+    """Models on this machine."""
     providers: Mapping[str, ProviderSettings] = {}
     """Every provider that is built in or named in a file."""
     approval: ApprovalPolicy = ApprovalPolicy()

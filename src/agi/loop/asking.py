@@ -15,6 +15,9 @@ from msgspec import Raw
 
 from agi.errors import AgiError, ModelError
 from agi.loop.base import Journal, Plan
+from agi.loop.guarding import Repetition
+from agi.loop.shaping import TOOL, from_call
+from agi.loop.spending import length_of, tokens_at_least
 from agi.models.base import CallMade, Finished, ModelRequest, ReasoningDelta, ReasoningSealed, StreamItem, TextDelta
 from agi.protocol.events import ModelOutputCompleted, ModelOutputDelta, UsageRecorded
 from agi.protocol.ids import CALL, MESSAGE, PART, new_id
@@ -36,6 +39,11 @@ class _Draft:
         self._part_id = ""
         self._pieces: list[str] = []
         self._length = 0
+        self.size = 0
+        """Characters of all parts together."""
+        self._repetition = Repetition()
+        self.endless = False
+        self._answered = False
 
     async def say(self, kind: Literal["text", "reasoning"], text: str) -> None:
         if not text:
@@ -43,11 +51,14 @@ class _Draft:
         if kind != self._kind:
             self._close()
             self._kind, self._part_id, self._length = kind, new_id(PART), 0
+            self._repetition = Repetition()
         await self._journal.speak(
             ModelOutputDelta(message_id=self.id, part_id=self._part_id, kind=kind, delta=text, offset=self._length)
         )
         self._pieces.append(text)
         self._length += len(text)
+        self.size += len(text)
+        self.endless = self._repetition.hear(text)
 
     def seal(self, signature: str) -> None:
         """The reasoning ends with its maker's signature; it is kept even if nothing was thought aloud."""
@@ -56,7 +67,12 @@ class _Draft:
             self._kind, self._part_id = "reasoning", new_id(PART)
         self._close(signature)
 
-    def call(self, made: CallMade) -> None:
+    async def call(self, made: CallMade) -> None:
+        if made.name == TOOL and self._plan.schema is not None:
+            self._answered = True
+            self._close()  # whatever was said before the answer is no part of it
+            await self.say("text", from_call(made.arguments, self._plan.schema))
+            return
         self._close()
         content = ToolCallContent(id=new_id(CALL), name=made.name, args=_arguments(made.arguments))
         self._done.append(ToolCallPart(content=content, id=new_id(PART)))
@@ -77,6 +93,11 @@ class _Draft:
             stop_reason=stop_reason,
             usage=usage,
         )
+
+    @property
+    def answered(self) -> bool:
+        """Whether the answer was given by a call to the tool made for it, and nothing else is asked for."""
+        return self._answered and not any(isinstance(part, ToolCallPart) for part in self._done)
 
     def drop_calls(self) -> None:
         """A call that was cut off must not be run."""
@@ -117,8 +138,15 @@ async def ask_model(plan: Plan, journal: Journal, request: ModelRequest) -> Mess
         raise
     finally:
         await stream.aclose()
-    message = draft.message(finished.stop_reason, finished.usage)
-    usage = msgspec.structs.replace(finished.usage, requests=1)
+    if finished is None:
+        draft.drop_calls()
+        usage = _cost(plan, _used_at_least(request, draft))
+        message = draft.message("loop_detected", usage, "error")
+    else:
+        usage = _cost(plan, finished.usage)
+        answers = draft.answered and finished.stop_reason == "tool_calls"
+        stop: StopReason = "end_turn" if answers else finished.stop_reason
+        message = draft.message(stop, msgspec.structs.replace(usage, requests=0))
     journal.defer(
         ModelOutputCompleted(message=message),
         UsageRecorded(message_id=message.id, provider=message.provider, model=message.model, usage=usage),
@@ -126,19 +154,33 @@ async def ask_model(plan: Plan, journal: Journal, request: ModelRequest) -> Mess
     return message
 
 
-async def _listen(stream: AsyncGenerator[StreamItem, None], draft: _Draft) -> Finished:
+def _cost(plan: Plan, usage: Usage) -> Usage:
+    once = msgspec.structs.replace(usage, requests=1)
+    return msgspec.structs.replace(once, cost_usd=plan.facts.cost(plan.model.provider, plan.model.name, once))
+
+
+def _used_at_least(request: ModelRequest, draft: _Draft) -> Usage:
+    """Whoever hangs up is not told what it cost, but it was not nothing."""
+    sent = len(request.system) + length_of(request.messages)
+    return Usage(input_tokens=tokens_at_least(sent), output_tokens=tokens_at_least(draft.size))
+
+
+async def _listen(stream: AsyncGenerator[StreamItem, None], draft: _Draft) -> Finished | None:
+    """How the answer ended; None if it would not, and was cut off."""
     async for item in stream:
         if type(item) is TextDelta:
             await draft.say("text", item.text)
         elif type(item) is ReasoningDelta:
             await draft.say("reasoning", item.text)
         elif type(item) is CallMade:
-            draft.call(item)
+            await draft.call(item)
         elif type(item) is ReasoningSealed:
             draft.seal(item.signature)
         else:
             assert isinstance(item, Finished)  # noqa: S101 - the union has no other member
             return item
+        if draft.endless:
+            return None
     raise ModelError("The model's stream ended without saying how.", code="stream_cut", retryable=True)
 
 

@@ -5,12 +5,13 @@ May import: protocol, policy, models.base, views.state.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from msgspec import Struct
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from agi.models.base import Model
+from agi.models.breaker import Breaker
 from agi.policy.approval import Decision
 from agi.protocol.events import EventData, ModelOutputDelta
 from agi.protocol.messages import Message, StopReason, Usage
@@ -29,6 +30,12 @@ class Journal(Protocol):
 
     def session_usage(self) -> Usage:
         """What the whole session has used."""
+
+    def withheld(self) -> Mapping[str, str]:
+        """What models are no longer told: refs and ids, and why."""
+
+    def was_noticed(self, code: str) -> bool:
+        """Whether a notice of this code was given in this session."""
 
     def defer(self, *data: EventData) -> None:
         """Remember events that become durable together with the next ones."""
@@ -58,6 +65,9 @@ class Toolbox(Protocol):
     async def use(self, call: ToolCall) -> ToolResult:
         """Run it."""
 
+    async def changed_at(self) -> int:
+        """When a file of the workspace last changed, in nanoseconds since 1970."""
+
 
 class People(Protocol):
     """Whoever answers questions."""
@@ -69,6 +79,19 @@ class People(Protocol):
         """Wait for the answer to an approval that was requested."""
 
 
+class Facts(Protocol):
+    """What is known about models."""
+
+    def cost(self, provider: str, model: str, usage: Usage) -> float | None:
+        """What a call cost in USD; None if the price is not known."""
+
+    def window(self, provider: str, model: str) -> int | None:
+        """How many tokens it takes in and gives out together."""
+
+    def max_output(self, provider: str, model: str) -> int | None:
+        """How many tokens it gives out at most."""
+
+
 class Plan(Struct, frozen=True, kw_only=True):
     """Everything about the turn that does not change while it runs."""
 
@@ -77,8 +100,15 @@ class Plan(Struct, frozen=True, kw_only=True):
     agent: str
     system: str
     model: Model
+    fallback: Callable[[str, str], Model | None]
+    """The model to ask when that of this provider and name cannot answer; None if there is no other."""
+    breaker: Callable[[str], Breaker]
+    """How a provider has fared lately, in all sessions together."""
+    facts: Facts
     history: tuple[Message, ...]
     options: Json
+    schema: Json | None
+    """What the answer has to look like; None if it may be anything."""
     files: Callable[[str], bytes | None]
     """What an attachment holds, by its ref; None if it is not to be had."""
     max_steps: int
@@ -107,3 +137,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
     stop_reason: StopReason
     error: ErrorInfo | None = None
+    output: Raw | UnsetType = UNSET
+    """The answer as JSON, where a schema was asked for."""
+    note: str = ""
+    """Why it ended before it was done, for people."""

@@ -29,6 +29,11 @@ from agi.protocol.parts import ToolResultContent, ToolResultPart
 from agi.protocol.times import to_rfc3339
 from agi.protocol.tools import ToolCall, ToolKind, ToolResult, failed
 
+CUT = (
+    "Your answer reached the limit of its length in the middle of the arguments of {}. Nothing was run; make the call "
+    "again with less in it, such as a file in several pieces."
+)
+
 
 class _Gated(Struct, frozen=True):
     """A call and what is to become of it."""
@@ -42,9 +47,9 @@ class _Gated(Struct, frozen=True):
     """Whether its change is shown as a patch first."""
 
 
-async def answer_calls(plan: Plan, ports: Ports, calls: Sequence[ToolCall]) -> list[Message]:
-    """Give every call its result; returns the tool messages in the calls' order."""
-    gated = [_gate(plan, ports, call) for call in calls]
+async def answer_calls(plan: Plan, ports: Ports, calls: Sequence[ToolCall], *, cut: bool = False) -> list[Message]:
+    """Give every call its result; returns the tool messages in the calls' order. `cut`: by the limit of an answer."""
+    gated = [_gate(plan, ports, call, cut) for call in calls]
     requests = [event for one in gated for event in _questions(ports, one)]
     if requests:
         await ports.journal.emit(*requests)
@@ -54,7 +59,7 @@ async def answer_calls(plan: Plan, ports: Ports, calls: Sequence[ToolCall]) -> l
     return results
 
 
-def _gate(plan: Plan, ports: Ports, call: ToolCall) -> _Gated:
+def _gate(plan: Plan, ports: Ports, call: ToolCall, cut: bool) -> _Gated:
     definition = ports.toolbox.find(call.name)
     decision = ports.toolbox.judge(call)
     if definition is None:
@@ -62,7 +67,7 @@ def _gate(plan: Plan, ports: Ports, call: ToolCall) -> _Gated:
         return _Gated(call, ToolKind.READ, decision, f"There is no tool named {call.name!r}. Your tools: {names}.")
     problem = _input_problem(call)
     if problem:
-        return _Gated(call, definition.kind, decision, problem)
+        return _Gated(call, definition.kind, decision, CUT.format(call.name) if cut else problem)
     if decision.verdict == "deny":
         return _Gated(call, definition.kind, decision, decision.reason)
     if decision.verdict == "allow" and waits_for_a_person(plan.review, definition):

@@ -6,27 +6,87 @@ Pure. May import: protocol.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 import msgspec
 
 from agi.protocol.messages import Message
-from agi.protocol.parts import Audio, File, Image, Reasoning, Text, ToolCallPart, ToolResultContent, ToolResultPart
+from agi.protocol.parts import (
+    Audio,
+    File,
+    Image,
+    InputPart,
+    Part,
+    Reasoning,
+    Text,
+    ToolCallPart,
+    ToolResultContent,
+    ToolResultPart,
+    plain_text,
+)
 from agi.protocol.tools import ToolCall
 
+NOTHING: Mapping[str, str] = MappingProxyType({})
+WITHHELD = "[The attachment {} is left out here: the model's provider did not accept it.]"
+LEFT_OUT = "[This output of {} characters was left out to make room. Call the tool again for what is needed of it.]"
 LOST = "No result: the call was interrupted before it could answer. What it did is not known."
 
 
-def normalise(messages: Iterable[Message]) -> tuple[Message, ...]:
-    """Leave out what was never finished, pair each call with one result, drop results nobody asked for."""
-    kept = [message for message in messages if _is_whole(message)]
+def normalise(messages: Iterable[Message], withheld: Mapping[str, str] = NOTHING) -> tuple[Message, ...]:
+    """Leave out what was never finished, pair each call with one result, drop results nobody asked for.
+
+    `withheld` names refs, reasoning parts and calls that are not told any more; a note says so in their place.
+    """
+    found = (_without(message, withheld) for message in messages) if withheld else messages
+    kept = [message for message in found if _is_whole(message)]
     results = _results(kept)
     told: list[Message] = []
-    for message in kept:
-        if message.role != "tool":
+    seen: set[str] = set()
+    for message in (_once(message, seen) for message in kept if message.role != "tool"):
+        if _is_whole(message):
             told.append(message)
             told.extend(_answer(message, call, results) for call in calls_of(message))
     return tuple(told)
+
+
+def _once(message: Message, seen: set[str]) -> Message:
+    """Leave out calls that were told before: a fork or a repeated write must not make two of one."""
+    parts: list[Part] = []
+    for part in message.parts:
+        if isinstance(part, ToolCallPart):
+            if part.content.id in seen:
+                continue
+            seen.add(part.content.id)
+        parts.append(part)
+    whole = len(parts) == len(message.parts)
+    return message if whole else msgspec.structs.replace(message, parts=tuple(parts))
+
+
+def _without(message: Message, withheld: Mapping[str, str]) -> Message:
+    parts = [_told(part, withheld) for part in message.parts]
+    return msgspec.structs.replace(message, parts=tuple(part for part in parts if part is not None))
+
+
+def _told(part: Part, withheld: Mapping[str, str]) -> Part | None:
+    if isinstance(part, Reasoning):
+        return None if part.id in withheld else part
+    if isinstance(part, Image | Audio | File):
+        return _shown(part, withheld)
+    if not isinstance(part, ToolResultPart):
+        return part
+    content = part.content
+    if content.id in withheld:
+        shown: tuple[InputPart, ...] = (Text(text=LEFT_OUT.format(len(plain_text(content.parts)))),)
+    else:
+        shown = tuple(_shown(one, withheld) for one in content.parts)
+    return msgspec.structs.replace(part, content=msgspec.structs.replace(content, parts=shown))
+
+
+def _shown(part: InputPart, withheld: Mapping[str, str]) -> InputPart:
+    if isinstance(part, Text) or part.ref not in withheld:
+        return part
+    return Text(text=WITHHELD.format(part.ref.rpartition("/")[2]))
 
 
 def calls_of(message: Message) -> list[ToolCall]:
@@ -67,13 +127,14 @@ def _is_whole(message: Message) -> bool:
 
 
 def _results(messages: Iterable[Message]) -> dict[str, Message]:
-    """The first result of each call."""
+    """The first result of each call, as a message of its own."""
     found: dict[str, Message] = {}
     for message in messages:
         if message.role == "tool":
             for part in message.parts:
                 if isinstance(part, ToolResultPart):
-                    found.setdefault(part.content.id, message)
+                    alone = message if len(message.parts) == 1 else msgspec.structs.replace(message, parts=(part,))
+                    found.setdefault(part.content.id, alone)
     return found
 
 

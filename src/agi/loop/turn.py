@@ -9,50 +9,137 @@ from __future__ import annotations
 import time
 
 from agi.errors import AgiError, StorageError
+from agi.loop import guarding, shaping
 from agi.loop.base import Outcome, Plan, Ports
 from agi.loop.calling import answer_calls
-from agi.loop.history import attached, calls_of, normalise, unanswered
-from agi.loop.patience import ask_patiently
+from agi.loop.guarding import Guard
+from agi.loop.history import calls_of, unanswered
+from agi.loop.patience import Asker
+from agi.loop.shaping import Shape
 from agi.loop.verifying import verify_changes
-from agi.models.base import ModelRequest
-from agi.policy.budget import exceeded
 from agi.protocol.events import MessageAdded
 from agi.protocol.ids import MESSAGE, PART, new_id
-from agi.protocol.messages import Message, StopReason
+from agi.protocol.messages import Message
 from agi.protocol.parts import Text
 from agi.protocol.sessions import ErrorInfo
 from agi.protocol.times import to_rfc3339
 
+GO_ON = "Your last answer was not the end of it: it was cut off, or what followed it failed. Go on from where it ended."
+LOOP_NOTE = "It went round in circles: the same calls with the same results, or the same words over and over."
+
 
 async def run_turn(plan: Plan, ports: Ports) -> Outcome:
     """Answer the turn's message. Canceling the task stops it; whoever canceled closes what is open."""
-    history = list(plan.history)
-    began = time.monotonic()
     try:
-        while True:
-            # What somebody says meanwhile, without asking for an answer, does not change what this turn has to do.
-            own = [message for message in history if message.turn_id == plan.turn_id]
-            calls = unanswered(own)
-            if calls:
-                history += await answer_calls(plan, ports, calls)
-                continue
-            if own and _is_final(own[-1]):
-                complaint = await verify_changes(plan, ports)
-                if not complaint:
-                    return Outcome(stop_reason=own[-1].stop_reason or "end_turn")
-                history.append(await _tell(plan, ports, complaint))
-            limit = _limit(plan, ports, time.monotonic() - began - ports.people.waited)
-            if limit:
-                return Outcome(stop_reason=limit)
-            history.append(await ask_patiently(plan, ports.journal, _request(plan, ports, history)))
-            if calls_of(history[-1]):
-                continue
-            if not _is_final(history[-1]):  # nothing said and nothing asked for: there is nothing to go on with
-                return Outcome(stop_reason=history[-1].stop_reason or "end_turn")
+        return await _Turn(plan, ports).run()
     except StorageError:
         raise  # nothing can be said about the turn any more; it stays as the log has it
     except AgiError as error:
-        return Outcome(stop_reason="error", error=ErrorInfo(code=error.code, message=error.message, hint=error.hint))
+        return _failed(error.code, error.message, error.hint)
+
+
+class _Turn:
+    """One turn while it runs."""
+
+    def __init__(self, plan: Plan, ports: Ports) -> None:
+        self._plan = plan
+        self._ports = ports
+        self._history = list(plan.history)
+        self._began = time.monotonic()
+        self._shape = Shape(plan.schema)
+        self._asker = Asker(plan, ports, self._shape, self._worked)
+        self._guard = Guard(ports.toolbox.changed_at)
+
+    async def run(self) -> Outcome:
+        while True:
+            own = self._own()
+            calls = unanswered(own)
+            if calls:
+                cut = [message.stop_reason for message in own if message.role == "assistant"][-1] == "max_tokens"
+                self._history += await answer_calls(self._plan, self._ports, calls, cut=cut)
+                continue
+            outcome = await self._over(own) or await self._astray() or await self._ask()
+            if outcome is not None:
+                return outcome
+
+    def _worked(self) -> float:
+        """Seconds, without the waiting for people."""
+        return time.monotonic() - self._began - self._ports.people.waited
+
+    def _own(self) -> list[Message]:
+        """What somebody says meanwhile, without asking for an answer, does not change what this turn has to do."""
+        return [message for message in self._history if message.turn_id == self._plan.turn_id]
+
+    async def _over(self, own: list[Message]) -> Outcome | None:
+        """The end, if the model has given its answer and nothing speaks against it."""
+        if not own or not _is_final(own[-1]):
+            return None
+        complaint = await verify_changes(self._plan, self._ports)
+        if complaint:
+            await self._tell(complaint, "verification")
+            return None
+        return await self._shaped(own[-1])
+
+    async def _shaped(self, last: Message) -> Outcome | None:
+        """The end, if the answer fits what was asked for; one that does not is sent back once."""
+        output, problem = self._shape.check(last.parts)
+        stop = last.stop_reason or "end_turn"
+        if not problem or stop == "refusal":
+            return Outcome(stop_reason=stop) if output is None else Outcome(stop_reason=stop, output=output)
+        if any(message.origin == shaping.ORIGIN for message in self._own()):
+            said = f"The answer does not fit the schema, also when asked again.\n{problem}"
+            return _failed("output_invalid", said, "Ask again, simplify the schema, or choose a larger model.")
+        await self._tell(self._shape.complaint(problem), shaping.ORIGIN)
+        return None
+
+    async def _astray(self) -> Outcome | None:
+        """The end, if the agent goes round in circles and was told so in vain."""
+        verdict, times = await self._guard.look(self._own())
+        if verdict == "end":
+            return Outcome(stop_reason="loop_detected", note=LOOP_NOTE)
+        if verdict == "note":
+            await self._tell(guarding.NOTE.format(times), guarding.ORIGIN)
+        return None
+
+    async def _ask(self) -> Outcome | None:
+        """One answer of the model, if it may be asked; the end, if nothing follows from it."""
+        if self._history and _is_final(self._history[-1]) and not self._own():
+            # A retry: the model is told why it is asked again, and some providers want the last word to be the user's.
+            _, problem = self._shape.check(self._history[-1].parts)
+            await self._tell(self._shape.complaint(problem) if problem else GO_ON, "go_on")
+        said, allowed = await self._asker.ask(self._history)
+        if said is None:
+            return Outcome(stop_reason=allowed.stop or "error", note=allowed.note)
+        self._history.append(said)
+        if said.stop_reason == "loop_detected":
+            return await self._endless()
+        if calls_of(said):
+            return None
+        if said.stop_reason == "max_tokens" and allowed.max_tokens is not None:
+            return Outcome(stop_reason="budget_exhausted", note="The answer was cut off where the budget ends.")
+        return None if _is_final(said) else await self._shaped(said)  # nothing said and nothing asked for
+
+    async def _endless(self) -> Outcome | None:
+        """The end, if the model repeats itself without end for the second time."""
+        if sum(message.stop_reason == "loop_detected" for message in self._own()) > 1:
+            return Outcome(stop_reason="loop_detected", note=LOOP_NOTE)
+        await self._tell(guarding.TEXT_NOTE, guarding.TEXT_ORIGIN)
+        return None
+
+    async def _tell(self, text: str, origin: str) -> None:
+        """Say something to the model in the harness's own name."""
+        message = Message(
+            id=new_id(MESSAGE),
+            role="user",
+            parts=(Text(text=text, id=new_id(PART)),),
+            created_at=to_rfc3339(time.time()),
+            session_id=self._plan.session_id,
+            turn_id=self._plan.turn_id,
+            status="complete",
+            origin=origin,
+        )
+        await self._ports.journal.emit(MessageAdded(message=message, run=False))
+        self._history.append(message)
 
 
 def _is_final(last: Message) -> bool:
@@ -61,36 +148,5 @@ def _is_final(last: Message) -> bool:
     return spoke and bool(last.parts) and not calls_of(last)
 
 
-def _request(plan: Plan, ports: Ports, history: list[Message]) -> ModelRequest:
-    messages = normalise(history)
-    held = {ref: data for ref in attached(messages) if (data := plan.files(ref)) is not None}
-    return ModelRequest(
-        system=plan.system, messages=messages, tools=ports.toolbox.definitions(), options=plan.options, files=held
-    )
-
-
-def _limit(plan: Plan, ports: Ports, seconds: float) -> StopReason | None:
-    """Why not one more request may leave; None if it may."""
-    turn = ports.journal.turn()
-    if turn.steps >= plan.max_steps:
-        return "max_steps"
-    spent = exceeded(plan.turn_budget, turn.usage, turn.steps, seconds)
-    used = ports.journal.session_usage()
-    spent = spent or exceeded(plan.session_budget, used, used.requests, plan.session_seconds + seconds)
-    return "budget_exhausted" if spent else None
-
-
-async def _tell(plan: Plan, ports: Ports, text: str) -> Message:
-    """Say something to the model in the harness's own name."""
-    message = Message(
-        id=new_id(MESSAGE),
-        role="user",
-        parts=(Text(text=text, id=new_id(PART)),),
-        created_at=to_rfc3339(time.time()),
-        session_id=plan.session_id,
-        turn_id=plan.turn_id,
-        status="complete",
-        origin="verification",
-    )
-    await ports.journal.emit(MessageAdded(message=message, run=False))
-    return message
+def _failed(code: str, message: str, hint: str) -> Outcome:
+    return Outcome(stop_reason="error", error=ErrorInfo(code=code, message=message, hint=hint))

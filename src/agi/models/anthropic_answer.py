@@ -9,8 +9,7 @@ protocol, models.base, models.failures, models.streaming, models.anthropic_event
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -27,7 +26,7 @@ from agi.models.anthropic_events import (
 )
 from agi.models.base import CallMade, Finished, ReasoningDelta, ReasoningSealed, StreamItem, TextDelta
 from agi.models.failures import Failures
-from agi.models.streaming import Limits, read_count, read_event
+from agi.models.streaming import read_count, read_event
 from agi.protocol.ids import CALL, new_id
 from agi.protocol.messages import StopReason, Usage
 
@@ -35,9 +34,9 @@ from agi.protocol.messages import StopReason, Usage
 # tools that run at the provider pause, and none is offered.
 _STOP_REASONS: dict[str, StopReason] = {
     "max_tokens": "max_tokens",
-    "model_context_window_exceeded": "max_tokens",
     "refusal": "refusal",
 }
+_FULL = "model_context_window_exceeded"
 _COUNTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
 _USABLE_ID = re.compile(r"[A-Za-z0-9_-]{1,128}", re.ASCII)
 
@@ -60,20 +59,19 @@ class _Open:
 
 
 class AnthropicAnswer:
-    """One answer: `take` each event, then `finish`. Pings are not words: `limits` says how long they may go on."""
+    """One answer: `take` each event, then `finish`."""
 
-    def __init__(
-        self, failures: Failures, limits: Limits | None = None, now: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, failures: Failures) -> None:
         self._failures = failures
-        self._silence = (limits or Limits()).silence
-        self._now = now
-        self._heard = now()
         self._open: dict[int | None, _Open] = {}
         self._begun: set[tuple[int | None, str]] = set()
         self._held: list[StreamItem | _Open] = []
         self._reason: str | None = None
         self._counts: dict[str, int] = {}
+        self.heard = 0
+        """How many events brought the answer on; pings do not."""
+        self.flowing = False
+        """Whether words are coming. Arguments come in runs, and whole values of them are written unseen."""
         self.done = False
         """Whether the server said that nothing more comes."""
 
@@ -82,6 +80,11 @@ class AnthropicAnswer:
         """Whether the answer is whole."""
         return self.done or self._reason is not None
 
+    @property
+    def settled(self) -> bool:
+        """Whether the cost is known, too; it comes together with the reason."""
+        return self.done or (self._reason is not None and "output_tokens" in self._counts)
+
     def take(self, data: bytes, kind: str = "message") -> Sequence[StreamItem]:
         """Add one event and tell what it says; nothing counts after the end. Raises ModelError."""
         if self.done or not data:
@@ -89,16 +92,16 @@ class AnthropicAnswer:
         if kind == "error":
             raise self._reported(data)
         if kind == "ping":
-            return self._nothing_said()
+            return ()
         event = read_event(decode_event, data, self._failures)
-        if event.type == "error":
+        if event.type == "error" or event.error:
             raise self._reported(data)
-        if event.type == "ping":
-            return self._nothing_said()
-        self._heard = self._now()
         if event.type != "content_block_delta":
             return self._tell(self._take_frame(event))
         items = self._take_delta(event.index, event.delta or Delta())
+        if items:
+            self.heard += 1
+            self.flowing = type(items[-1]) is TextDelta
         return self._tell(items) if self._held else items
 
     def take_whole(self, body: bytes) -> Sequence[StreamItem]:
@@ -118,6 +121,8 @@ class AnthropicAnswer:
         """What waited for the end, calls with ids of their own, and how it ended. Raises ModelError if it was cut."""
         if not self.complete:
             raise self._failures.cut()
+        if self._reason == _FULL:
+            raise self._failures.overflowed()
         self._held += [item for index in list(self._open) for item in self._end(index)]
         reason = _STOP_REASONS.get(self._reason or "", "end_turn")
         # What a refused answer asked for before it was stopped is not to be done.
@@ -138,8 +143,10 @@ class AnthropicAnswer:
         items: Sequence[StreamItem | _Open] = ()
         if event.type == "content_block_start" and event.content_block is not None:
             items = self._begin(event.index, event.content_block)
+            self._stir()
         elif event.type == "content_block_stop":
             items = self._end(event.index)
+            self._stir()
         elif event.type == "message_start" and event.message is not None:
             self._count(event.message.usage)
         elif event.type == "message_delta":
@@ -157,11 +164,18 @@ class AnthropicAnswer:
             if block is not None and delta.thinking:
                 block.thought = True
             return _said(ReasoningDelta, delta.thinking)
-        if block is not None and delta.type == "input_json_delta":
+        if block is not None and delta.type == "input_json_delta" and delta.partial_json:
             block.pieces.append(_text(delta.partial_json))
+            self._stir()
         elif block is not None and delta.type == "signature_delta":
             block.signature = _text(delta.signature)
+            self._stir()
         return ()
+
+    def _stir(self) -> None:
+        """Something came that is no word; whatever follows may take its time."""
+        self.heard += 1
+        self.flowing = False
 
     def _begin(self, index: int | None, block: Block) -> Sequence[StreamItem | _Open]:
         call = (index, _text(block.id))
@@ -211,15 +225,10 @@ class AnthropicAnswer:
             input_tokens=sent + written + read,
             output_tokens=output,
             cached_tokens=read,
+            cache_write_tokens=written,
             reasoning_tokens=self._counts.get("thinking", 0),
             requests=1,
         )
-
-    def _nothing_said(self) -> Sequence[StreamItem]:
-        silent = self._now() - self._heard
-        if silent > self._silence:
-            raise self._failures.silent(silent)
-        return ()
 
     def _reported(self, data: bytes) -> ModelError:
         try:

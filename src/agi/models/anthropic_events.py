@@ -76,6 +76,7 @@ class Event(Struct):
     delta: Delta | None = None
     message: Whole | None = None
     usage: Spent | None = None
+    error: object = None
 
 
 decode_event = msgspec.json.Decoder(Event).decode

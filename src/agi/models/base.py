@@ -23,7 +23,7 @@ class ModelRequest(Struct, frozen=True, kw_only=True):
     messages: tuple[Message, ...]
     tools: tuple[ToolDefinition, ...] = ()
     options: Json = {}
-    """Passed on where the provider knows them: `temperature`, `max_tokens`, `top_p`, `seed`, `stop`."""
+    """Passed on where the provider knows them: `temperature`, `max_tokens`, `top_p`, `seed`, `stop`, `schema`."""
     files: Mapping[str, bytes] = {}
     """What the messages' attachments hold, by ref; one that is missing here is told as a text note."""
 
@@ -79,15 +79,31 @@ class Model(Protocol):
     def name(self) -> str:
         """The model's name as the provider spells it."""
 
+    def takes_schema(self, *, with_tools: bool) -> bool:
+        """Whether the provider itself keeps to `options.schema`; where not, the loop makes a tool of it."""
+
     def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         """Ask; closing the generator early hangs up."""
 
 
-class ModelInfo(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A model clients may choose."""
+class Price(Struct, frozen=True, kw_only=True):
+    """What a model costs, in USD for a million tokens; null is unknown, never free."""
+
+    input_usd: float | None = None
+    output_usd: float | None = None
+    cache_read_usd: float | None = None
+    cache_write_usd: float | None = None
+
+
+class ModelInfo(Struct, frozen=True, kw_only=True):
+    """A model clients may choose, and what is known of it; null is unknown."""
 
     provider: str
     id: str
     context_window: int | None = None
+    """Tokens it takes in, and where its server says so, gives out together."""
     max_output_tokens: int | None = None
+    price: Price | None = None
+    capabilities: tuple[str, ...] = ()
+    """What its server says that it can: `tools`, `images`, `audio`, `files`, `reasoning`, `schema`."""
     note: str = ""

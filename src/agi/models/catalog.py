@@ -1,6 +1,7 @@
-"""The built-in providers: where they are, how they are spoken to, and their models by name. A small table, no prices.
+"""The built-in providers: where they are and how they are spoken to. Their models' names come from the table of prices.
 
-A provider with a base URL of its own is not looked up here: its names are its own. May import: config, models.base.
+A provider with a base URL of its own is not looked up here: its names are its own. The table is read only when a name
+is asked for. May import: config, models.base, models.prices.
 """
 
 from __future__ import annotations
@@ -15,69 +16,67 @@ from agi.models.base import ModelInfo
 SCRIPTED = "scripted"
 """The provider that needs no provider: models that play a script."""
 
-_SNAPSHOT = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8})$", re.ASCII)
+_SNAPSHOT = r"-(\d{4}-\d{2}-\d{2}|\d{8})$"
+_VERSION = r"(\d+)(?:[.-](\d)(?![\da-z]))?"
 
 
 class BuiltIn(Struct, frozen=True, kw_only=True):
     """A provider known by its name."""
 
+    name: str
     url: str
     variable: str
     """The environment variable its key comes from."""
     api: Api
     first_choice: str
     """The model that answers when nobody chose one."""
-    models: tuple[ModelInfo, ...]
 
+    @property
+    def models(self) -> tuple[ModelInfo, ...]:
+        """The models people choose from: the first choice, then the newest first, those that are on their way out last.
 
-def _models(provider: str, window: int, *names: str) -> tuple[ModelInfo, ...]:
-    return tuple(ModelInfo(provider=provider, id=name, context_window=window) for name in names)
+        Which is newer is read from the numbers in the names; the table does not say.
+        """
+        from agi.models.prices import chat_models  # late: few processes list models
+
+        others = sorted((name for name in chat_models(self.name) if name != self.first_choice), key=self._rank)
+        return tuple(_offer(self.name, name) for name in (self.first_choice, *others))
+
+    def _rank(self, name: str) -> tuple[bool, bool, int, int, str]:
+        from agi.models.prices import find
+
+        known = find(self.name, name)
+        found = re.search(_VERSION, name)
+        major, minor = (int(found[1]), int(found[2] or 0)) if found else (0, 0)
+        family = self.first_choice.partition("-")[0]
+        return known is not None and known.deprecated, not name.startswith(family), -major, -minor, name
 
 
 BUILT_IN: dict[str, BuiltIn] = {
-    "openai": BuiltIn(
-        url="https://api.openai.com/v1",
-        variable="OPENAI_API_KEY",
-        api="chat",
-        first_choice="gpt-5-mini",
-        models=(
-            *_models("openai", 1_000_000, "gpt-5.5", "gpt-5.4"),
-            *_models("openai", 400_000, "gpt-5.4-mini", "gpt-5.4-nano", "gpt-5.2", "gpt-5.1", "gpt-5", "gpt-5-mini"),
-            *_models("openai", 400_000, "gpt-5-nano"),
-            *_models("openai", 128_000, "gpt-5.3", "gpt-5.2-chat-latest", "gpt-5.1-chat-latest", "gpt-5-chat-latest"),
-            *_models("openai", 1_000_000, "gpt-4.1", "gpt-4.1-mini", "gpt-4.1-nano"),
-            *_models("openai", 200_000, "o4-mini", "o3", "o3-mini", "o1"),
-            *_models("openai", 128_000, "gpt-4o", "gpt-4o-mini", "chatgpt-4o-latest", "gpt-4-turbo"),
-            *_models("openai", 8_192, "gpt-4"),
-            *_models("openai", 16_385, "gpt-3.5-turbo"),
+    known.name: known
+    for known in (
+        BuiltIn(
+            name="openai",
+            url="https://api.openai.com/v1",
+            variable="OPENAI_API_KEY",
+            api="chat",
+            first_choice="gpt-5-mini",
         ),
-    ),
-    "anthropic": BuiltIn(
-        url="https://api.anthropic.com",
-        variable="ANTHROPIC_API_KEY",
-        api="messages",
-        first_choice="claude-sonnet-5-5",
-        models=(
-            *_models("anthropic", 1_000_000, "claude-fable-5-1", "claude-fable-5", "claude-opus-5-5", "claude-opus-5"),
-            *_models("anthropic", 1_000_000, "claude-sonnet-5-5", "claude-sonnet-5", "claude-haiku-5-5"),
-            *_models("anthropic", 1_000_000, "claude-opus-4-8", "claude-opus-4-7", "claude-opus-4-6"),
-            *_models("anthropic", 1_000_000, "claude-sonnet-4-6"),
-            *_models("anthropic", 200_000, "claude-opus-4-5", "claude-sonnet-4-5", "claude-haiku-4-5"),
+        BuiltIn(
+            name="anthropic",
+            url="https://api.anthropic.com",
+            variable="ANTHROPIC_API_KEY",
+            api="messages",
+            first_choice="claude-sonnet-5-5",
         ),
-    ),
-    "google": BuiltIn(
-        url="https://generativelanguage.googleapis.com",
-        variable="GOOGLE_GENERATIVE_AI_API_KEY",
-        api="gemini",
-        first_choice="gemini-2.5-flash",
-        models=(
-            *_models("google", 1_048_576, "gemini-4-argon", "gemini-2.5-flash", "gemini-2.5-pro"),
-            *_models("google", 1_000_000, "gemini-3.8-flash", "gemini-3.7-flash", "gemini-3.6-flash"),
-            *_models("google", 1_000_000, "gemini-3.5-flash", "gemini-3.5-flash-lite", "gemini-3.1-flash-lite"),
-            *_models("google", 1_000_000, "gemini-3.1-pro-preview", "gemini-3-pro-preview", "gemini-3-flash-preview"),
-            *_models("google", 1_000_000, "gemini-2.5-flash-lite", "gemini-2.0-flash", "gemini-2.0-flash-lite"),
+        BuiltIn(
+            name="google",
+            url="https://generativelanguage.googleapis.com",
+            variable="GOOGLE_GENERATIVE_AI_API_KEY",
+            api="gemini",
+            first_choice="gemini-2.5-flash",
         ),
-    ),
+    )
 }
 """The providers whose names, keys and models are known."""
 
@@ -95,13 +94,34 @@ def is_openai(base_url: str) -> bool:
 
 def knows(provider: str, name: str) -> bool:
     """Whether a provider has a model of this name: one of the table, a dated snapshot, or a tuned one (`ft:`)."""
-    base = name.split(":")[1] if name.startswith("ft:") else name.removeprefix("models/")
-    base = _SNAPSHOT.sub("", base)
-    return any(base == model.id for model in BUILT_IN[provider].models)
+    if name == BUILT_IN[provider].first_choice:
+        return True
+    from agi.models.prices import chat_models, find  # late: the first choice needs no table
+
+    base = name.split(":")[1] if name.startswith("ft:") else name
+    found = [find(provider, spelling) for spelling in (base, without_date(base))]
+    return any(known is not None and known.id in chat_models(provider) for known in found)
 
 
 def nearest(provider: str, name: str) -> list[str]:
     """Up to three known names that look like this one, the likeliest first."""
     from difflib import get_close_matches  # late: only a wrong name needs it
 
-    return get_close_matches(name, [model.id for model in BUILT_IN[provider].models], n=3, cutoff=0.4)
+    from agi.models.prices import chat_models
+
+    return get_close_matches(name, chat_models(provider), n=3, cutoff=0.4)
+
+
+def without_date(name: str) -> str:
+    """The name of the model that a dated snapshot is of."""
+    return re.sub(_SNAPSHOT, "", name, flags=re.ASCII)
+
+
+def _offer(provider: str, name: str) -> ModelInfo:
+    from agi.models.prices import find
+
+    known = find(provider, name)
+    if known is None:
+        return ModelInfo(provider=provider, id=name)
+    note = "deprecated" if known.deprecated else ""
+    return ModelInfo(provider=provider, id=name, context_window=known.context_window, price=known.price, note=note)

@@ -1,8 +1,7 @@
-"""The scripted model that answers where no provider is set up: it says so first, and then shows real work.
+"""The scripted model that answers only when asked for by name: it says what it is, and then shows real work.
 
 It looks at the project with the agent's own tools and tells what they found; it understands nothing. Running the
-tools is the loop's business. May import: protocol, models.base, models.catalog,
-models.scripted.
+tools is the loop's business. May import: protocol, models.base, models.catalog, models.scripted.
 """
 
 from __future__ import annotations
@@ -18,11 +17,10 @@ NAME = "demo"
 SIZE = 12
 """Characters a delta: small, so that one sees it stream."""
 
-OPENING = "I am a scripted stand-in, not an AI model: no provider is configured. "
+OPENING = "I am a script, not an AI model. "
 CLOSING = (
-    "For a real model set OPENAI_API_KEY, ANTHROPIC_API_KEY or GOOGLE_GENERATIVE_AI_API_KEY, or OPENAI_BASE_URL for a "
-    "server that speaks OpenAI's API (with a model's "
-    "name as defaultModel or --model), or write providers.<name>.baseUrl into ~/.config/agi/config.json."
+    "For a real model run `agi setup`, or start Ollama or another model server on this machine, or get the small "
+    "embedded one with `agi models fetch`."
 )
 
 _READMES = ("readme.md", "readme.rst", "readme.txt", "readme")
@@ -42,6 +40,10 @@ class DemoModel:
     def name(self) -> str:
         """Always `demo`."""
         return NAME
+
+    def takes_schema(self, *, with_tools: bool) -> bool:
+        """It answers in its own words only."""
+        return False
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         """Play what fits the conversation so far."""

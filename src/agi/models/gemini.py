@@ -2,7 +2,7 @@
 
 It sends one request, reads one stream, and fails with one kind of error. It never asks twice: that is the loop's
 business, as running the tools is. The key goes into a header and never into the URL. May import: config, net,
-protocol, models.base, models.streaming and its own parts.
+protocol, models.base, models.limits, models.streaming and its own parts.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING
 from agi.models.base import ModelRequest, StreamItem
 from agi.models.gemini_answer import GeminiAnswer
 from agi.models.gemini_failures import GeminiFailures
-from agi.models.gemini_format import encode_request
-from agi.models.streaming import Limits, Wire, key_text
-from agi.net.http import HttpClient, Timeouts
+from agi.models.gemini_format import encode_request, is_new
+from agi.models.limits import PATIENT, Limits, chosen
+from agi.models.streaming import Wire, key_text
+from agi.net.http import HttpClient
 from agi.protocol.times import Clock
 
 if TYPE_CHECKING:
     from agi.config import Secret
+    from agi.config.values import TimeoutSettings
 
 GEMINI_URL = "https://generativelanguage.googleapis.com"
 """Where Google serves them."""
@@ -41,7 +43,7 @@ class Gemini:
         name: str,
         base_url: str,
         api_key: Secret | None,
-        timeouts: Timeouts | None = None,
+        timeouts: TimeoutSettings | None = None,
         limits: Limits | None = None,
         clock: Clock = time.time,
     ) -> None:
@@ -50,7 +52,8 @@ class Gemini:
         self._url = _address(base_url, name)
         self._key = api_key
         self._failures = GeminiFailures(provider, name, api_key)
-        self._wire = Wire(client, self._failures, timeouts=timeouts, limits=limits, clock=clock)
+        # Calls come whole in this format, however large they are, and nothing comes before the first word.
+        self._wire = Wire(client, limits=chosen(limits or PATIENT, timeouts), clock=clock)
 
     @property
     def provider(self) -> str:
@@ -62,12 +65,17 @@ class Gemini:
         """The model's name as the provider spells it."""
         return self._name
 
+    def takes_schema(self, *, with_tools: bool) -> bool:
+        """Whether the provider itself keeps to `options.schema`: older models do not beside tools."""
+        return not with_tools or is_new(self._name)
+
     def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         """Ask; closing the iterator early hangs up. Raises ModelError, before or in the middle of the stream."""
         key = key_text(self._key)
         headers = {"x-goog-api-key": key} if key else {}
         body = encode_request(self._provider, self._name, request)
-        return self._wire.stream(self._url, headers, body, GeminiAnswer(self._failures))
+        failures = self._failures.about(request, body)
+        return self._wire.stream(self._url, headers, body, GeminiAnswer(failures), failures)
 
 
 def _address(base_url: str, name: str) -> str:

@@ -105,6 +105,10 @@ class GeminiAnswer:
         self._remark = ""
         self._blocked = False
         self._usage: _Usage | None = None
+        self.heard = 0
+        """How many chunks had something in them; what was thought unseen is told as a number only."""
+        self.flowing = False
+        """Whether words are coming."""
         self.done = False
         """Whether the server said that nothing more comes; Google itself just ends."""
 
@@ -112,6 +116,11 @@ class GeminiAnswer:
     def complete(self) -> bool:
         """Whether the answer is whole; only its cost may still be missing."""
         return self.done or self._blocked or self._reason is not None
+
+    @property
+    def settled(self) -> bool:
+        """Whether the cost is known, too; it comes together with the end."""
+        return self.complete and self._usage is not None
 
     def take(self, data: bytes, kind: str = "message") -> list[StreamItem]:
         """Add one event and tell what it says, unless a call came before it. Raises ModelError."""
@@ -142,8 +151,9 @@ class GeminiAnswer:
     def _take_chunk(self, chunk: _Chunk, kind: str) -> list[StreamItem]:
         if chunk.error or kind == "error":
             raise self._failures.reported(chunk.error or {"message": chunk.message})
-        if chunk.usage_metadata is not None:
+        if chunk.usage_metadata is not None and chunk.usage_metadata != self._usage:
             self._usage = chunk.usage_metadata
+            self.heard += 1
         if chunk.prompt_feedback is not None and chunk.prompt_feedback.block_reason:
             self._blocked = True
         return self._take_candidate(chunk.candidates[0]) if chunk.candidates else []
@@ -155,6 +165,9 @@ class GeminiAnswer:
         told: list[StreamItem] = []
         for part in (candidate.content.parts if candidate.content else None) or ():
             items = self._take_call(part.function_call) if part.function_call else _said(part)
+            if items:
+                self.heard += 1
+                self.flowing = isinstance(items[-1], TextDelta)
             if isinstance(part.thought_signature, str):
                 items = _seal(part, items)
             (self._held if self._calls else told).extend(items)

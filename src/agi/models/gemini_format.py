@@ -35,6 +35,9 @@ class _Content(Struct, frozen=True):
     parts: list[Piece]
 
 
+_OPENING = _Content("user", [Piece(text="(The beginning of the conversation is left out.)")])
+
+
 class _Instruction(Struct, frozen=True):
     parts: list[Piece]
 
@@ -69,22 +72,27 @@ class _Body(Struct, frozen=True, kw_only=True, rename="camel"):
 
 def encode_request(provider: str, model: str, request: ModelRequest) -> bytes:
     """Write the body of `POST …:streamGenerateContent`; only this provider's and model's own thoughts are sent back."""
-    is_new = _OLD.match(model) is None
-    config = _config(request, is_new)
+    new = is_new(model)
+    config = _config(request, new)
     body = _Body(
         system_instruction=_Instruction([Piece(text=request.system)]) if request.system else UNSET,
         tools=[_Tools([_function(tool) for tool in request.tools])] if request.tools else UNSET,
         generation_config=config if config != _Config() else UNSET,
-        contents=[content for content in _contents(request, (provider, model), is_new) if content.parts],
+        contents=_turns(_contents(request, (provider, model), new)),
     )
     return _encode(body)
 
 
-def _config(request: ModelRequest, is_new: bool) -> _Config:
+def is_new(model: str) -> bool:
+    """Whether a model is of the third generation or later, which takes more and wants its signatures back."""
+    return _OLD.match(model) is None
+
+
+def _config(request: ModelRequest, new: bool) -> _Config:
     options = {name: value for name, value in request.options.items() if value is not None}
     stop = options.get("stop", UNSET)
     # Older models refuse a schema beside tools.
-    schema = options.get("schema", UNSET) if is_new or not request.tools else UNSET
+    schema = options.get("schema", UNSET) if new or not request.tools else UNSET
     return _Config(
         temperature=options.get("temperature", UNSET),
         top_p=options.get("top_p", UNSET),
@@ -93,15 +101,15 @@ def _config(request: ModelRequest, is_new: bool) -> _Config:
         max_output_tokens=options.get("max_tokens", UNSET),
         response_mime_type=UNSET if schema is UNSET else "application/json",
         response_json_schema=schema,
-        thinking_config=_thinking(options, is_new) or UNSET,
+        thinking_config=_thinking(options, new) or UNSET,
     )
 
 
-def _thinking(options: Json, is_new: bool) -> Json:
+def _thinking(options: Json, new: bool) -> Json:
     """How much to think, and whether aloud; nothing unless asked, as models that do not think refuse the question."""
     asked: Json = {"includeThoughts": True} if options.get("reasoning_summary") else {}
     effort = options.get("reasoning_effort")
-    if isinstance(effort, str) and is_new:
+    if isinstance(effort, str) and new:
         asked["thinkingLevel"] = _LEVELS.get(effort, effort.upper())
     elif isinstance(effort, str) and effort in _BUDGETS:
         asked["thinkingBudget"] = _BUDGETS[effort]
@@ -118,20 +126,31 @@ def _function(tool: ToolDefinition) -> _Function:
     return _Function(tool.name, tool.description, tool.input_schema)
 
 
-def _contents(request: ModelRequest, maker: tuple[str, str], is_new: bool) -> Iterator[_Content]:
+def _turns(contents: Iterable[_Content]) -> list[_Content]:
+    """The model speaks only after somebody else: what it says in several messages is one turn, and the user begins."""
+    told: list[_Content] = []
+    for content in contents:
+        if told and told[-1].role == content.role == "model":
+            told[-1].parts.extend(content.parts)
+        elif content.parts:
+            told.append(content)
+    return [_OPENING, *told] if told and told[0].role == "model" else told
+
+
+def _contents(request: ModelRequest, maker: tuple[str, str], new: bool) -> Iterator[_Content]:
     """Our messages as the provider's; all results of one step go together, as it wants them."""
     for role, messages in groupby(request.messages, key=lambda message: message.role):
         if role == "tool":
-            yield from _results(messages, request.files, is_new)
+            yield from _results(messages, request.files, new)
         elif role == "assistant":
-            yield from (_Content("model", write_answer(m.parts, maker, is_new=is_new)) for m in messages)
+            yield from (_Content("model", write_answer(m.parts, maker, is_new=new)) for m in messages)
         else:
             yield from (_Content("user", write_input(m.parts, request.files)) for m in messages)
 
 
-def _results(messages: Iterable[Message], files: Mapping[str, bytes], is_new: bool) -> Iterator[_Content]:
+def _results(messages: Iterable[Message], files: Mapping[str, bytes], new: bool) -> Iterator[_Content]:
     """The results of one step, and after them the media that cannot stand inside one."""
     parts = (part for message in messages for part in message.parts if isinstance(part, ToolResultPart))
-    written = [write_result(part.content, files, is_new=is_new) for part in parts]
+    written = [write_result(part.content, files, is_new=new) for part in parts]
     yield _Content("user", [result for result, _ in written])
     yield _Content("user", [media for _, after in written for media in after])

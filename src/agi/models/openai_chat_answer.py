@@ -24,9 +24,10 @@ _DONE = b"[DONE]"
 # All other words are an ordinary end, or `tool_calls` by the calls that came: some servers announce those as `stop`.
 _STOP_REASONS: dict[str, StopReason] = {
     "length": "max_tokens",
-    "model_length": "max_tokens",
     "content_filter": "refusal",
 }
+_FULL = frozenset(("model_length", "model_context_window_exceeded"))
+"""What servers say where the answer ended with the context window, and not with the limit that was asked for."""
 _USABLE_ID = re.compile(r"[\x21-\x7e]{1,128}", re.ASCII)
 
 
@@ -91,6 +92,10 @@ class ChatAnswer:
         self._thinks_in: FieldName | None = None
         self._details: list[dict[str, object]] = []
         self._usage: object = None
+        self.heard = 0
+        """How many chunks had something in them: empty ones are sent as keep-alives."""
+        self.flowing = False
+        """Whether words or arguments are coming."""
         self.done = False
         """Whether the server said that nothing more comes."""
 
@@ -98,6 +103,11 @@ class ChatAnswer:
     def complete(self) -> bool:
         """Whether the answer is whole; only its cost may still be missing."""
         return self.done or self._reason is not None
+
+    @property
+    def settled(self) -> bool:
+        """Whether the cost is known, too."""
+        return self.done or (self._reason is not None and self._usage is not None)
 
     def take(self, data: bytes, kind: str = "message") -> tuple[StreamItem, ...]:
         """Add one event and tell what it says; nothing counts after the end. Raises ModelError."""
@@ -115,7 +125,7 @@ class ChatAnswer:
     def take_whole(self, body: bytes) -> tuple[StreamItem, ...]:
         """Take an answer that came in one piece, as some servers send it when there are tools. Raises ModelError."""
         items = self.take(body)
-        self.done = True
+        self.done = self.heard > 0 or self._reason is not None
         return items
 
     def finish(self) -> list[StreamItem]:
@@ -124,6 +134,8 @@ class ChatAnswer:
             raise self._failures.cut()
         if self._reason == "error":
             raise self._failures.reported({"message": "the server ended it with an error"})
+        if self._reason in _FULL:
+            raise self._failures.overflowed()
         seen: set[str] = set()
         calls: list[StreamItem] = []
         for call in sorted(self._calls, key=lambda call: call.index):
@@ -140,12 +152,24 @@ class ChatAnswer:
         delta = choice.delta or choice.message
         if delta is None:
             return ()
-        for position, call in enumerate(delta.tool_calls or ()):
-            self._take_call(call, position if delta is choice.message else call.index)
+        if delta.tool_calls:
+            self._stir(flowing=True)
+            for position, call in enumerate(delta.tool_calls):
+                self._take_call(call, position if delta is choice.message else call.index)
         content = delta.content
         if type(content) is str and not (self._thinks_in or _has_more(delta)):
-            return (TextDelta(content),) if content else ()
-        return tuple(self._take_rest(delta))
+            if not content:
+                return ()
+            self._stir(flowing=True)
+            return (TextDelta(content),)
+        items = tuple(self._take_rest(delta))
+        if items or delta.reasoning_details:
+            self._stir(flowing=bool(items) and isinstance(items[-1], TextDelta))
+        return items
+
+    def _stir(self, *, flowing: bool) -> None:
+        self.heard += 1
+        self.flowing = flowing
 
     def _take_rest(self, delta: _Delta) -> Iterator[StreamItem]:
         name: FieldName = "reasoning_content" if delta.reasoning_content else "reasoning"
@@ -238,6 +262,7 @@ def _read_usage(usage: object) -> Usage:
         input_tokens=read_count(_field(usage, "prompt_tokens")),
         output_tokens=read_count(_field(usage, "completion_tokens")),
         cached_tokens=read_count(_field(prompt, "cached_tokens")),
+        cache_write_tokens=read_count(_field(prompt, "cache_write_tokens")),
         reasoning_tokens=read_count(_field(completion, "reasoning_tokens")),
         requests=1,
     )

@@ -27,6 +27,7 @@ from agi.protocol.tools import ToolDefinition
 LimitName = Literal["max_tokens", "max_completion_tokens"]
 
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
+_UNFIT = re.compile(r"[^A-Za-z0-9_-]+", re.ASCII)
 # Sorted keys: two schemas or options that are equal are sent as the same bytes.
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -147,8 +148,12 @@ def _answered(message: Message, maker: tuple[str, str]) -> Iterator[_Message]:
 
 
 def _call(part: ToolCallPart) -> _Call:
-    arguments = bytes(part.content.args).decode(errors="replace")
-    return _Call(part.content.id, _CallFunction(part.content.name, arguments))
+    """A call as servers take it: models also call tools that nobody offered them, with arguments that are no object."""
+    call, written = part.content, bytes(part.content.args)
+    if not written.lstrip().startswith(b"{"):
+        written = b'{"malformed":%b}' % written
+    name = _UNFIT.sub("_", call.name)[:64] or "_"
+    return _Call(call.id, _CallFunction(name, written.decode(errors="replace")))
 
 
 def _result(part: ToolResultPart, files: Mapping[str, bytes]) -> _Message:

@@ -2,7 +2,8 @@
 
 It sends one request, reads one stream, and fails with one kind of error. Nothing is kept at the provider: each request
 has the whole conversation, with what the model thought sealed in it. It never asks twice: that is the loop's business,
-as running the tools is. May import: config, net, protocol, models.base, models.streaming and its own parts.
+as running the tools is. May import: config, net, protocol, models.base, models.catalog, models.limits,
+models.streaming and its own parts.
 """
 
 from __future__ import annotations
@@ -12,15 +13,18 @@ from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING
 
 from agi.models.base import ModelRequest, StreamItem
+from agi.models.catalog import is_openai
+from agi.models.limits import PATIENT, USUAL, Limits, chosen
 from agi.models.openai_responses_answer import ResponsesAnswer
 from agi.models.openai_responses_failures import ResponsesFailures
 from agi.models.openai_responses_format import encode_request
-from agi.models.streaming import Limits, Wire, key_text
-from agi.net.http import HttpClient, Timeouts
+from agi.models.streaming import Wire, key_text
+from agi.net.http import HttpClient
 from agi.protocol.times import Clock
 
 if TYPE_CHECKING:
     from agi.config import Secret
+    from agi.config.values import TimeoutSettings
 
 
 class OpenAIResponses:
@@ -34,7 +38,7 @@ class OpenAIResponses:
         name: str,
         base_url: str,
         api_key: Secret | None,
-        timeouts: Timeouts | None = None,
+        timeouts: TimeoutSettings | None = None,
         limits: Limits | None = None,
         clock: Clock = time.time,
     ) -> None:
@@ -43,7 +47,8 @@ class OpenAIResponses:
         self._url = base_url.rstrip("/") + "/responses"
         self._key = api_key
         self._failures = ResponsesFailures(provider, name, api_key)
-        self._wire = Wire(client, self._failures, timeouts=timeouts, limits=limits, clock=clock)
+        built_in = limits or (USUAL if is_openai(base_url) else PATIENT)
+        self._wire = Wire(client, limits=chosen(built_in, timeouts), clock=clock)
 
     @property
     def provider(self) -> str:
@@ -55,9 +60,14 @@ class OpenAIResponses:
         """The model's name as the provider spells it."""
         return self._name
 
+    def takes_schema(self, *, with_tools: bool) -> bool:
+        """Whether the provider itself keeps to `options.schema`."""
+        return True
+
     def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         """Ask; closing the iterator early hangs up. Raises ModelError, before or in the middle of the stream."""
         key = key_text(self._key)
         headers = {"authorization": f"Bearer {key}"} if key else {}
         body = encode_request(self._provider, self._name, request)
-        return self._wire.stream(self._url, headers, body, ResponsesAnswer(self._failures))
+        failures = self._failures.about(request, body)
+        return self._wire.stream(self._url, headers, body, ResponsesAnswer(failures), failures)

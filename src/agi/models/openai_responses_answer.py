@@ -30,6 +30,7 @@ from agi.models.streaming import read_event
 from agi.protocol.messages import StopReason
 
 _ENDINGS = frozenset(("completed", "incomplete", "failed", "cancelled"))
+_FLOWING = frozenset(("response.output_text.delta", "response.refusal.delta", "response.function_call_arguments.delta"))
 
 Items = Sequence[StreamItem]
 
@@ -76,6 +77,10 @@ class ResponsesAnswer:
         self._counts = False
         self._seen: set[int] = set()
         self._response: Response | None = None
+        self.heard = 0
+        """How many events brought the answer on; that it was queued, begun or is still in progress says nothing."""
+        self.flowing = False
+        """Whether words or arguments are coming; between two items the model may think."""
         self.done = False
         """Whether the server said that nothing more comes."""
 
@@ -83,6 +88,11 @@ class ResponsesAnswer:
     def complete(self) -> bool:
         """Whether the answer is whole."""
         return self._response is not None
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing is missing: the last event has the cost."""
+        return self.done
 
     def take(self, data: bytes, kind: str = "message") -> Items:
         """Add one event and tell what it says; nothing counts after the end. Raises ModelError."""
@@ -98,6 +108,9 @@ class ResponsesAnswer:
         if self._is_repeated(event.sequence_number, data) or handler is None:
             return ()
         event.type = name
+        if event.delta != "":
+            self.heard += 1
+            self.flowing = name in _FLOWING
         return handler(self, event)
 
     def take_whole(self, body: bytes) -> Items:

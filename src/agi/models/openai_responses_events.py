@@ -39,6 +39,7 @@ class Item(Struct):
 
 class _Details(Struct):
     cached_tokens: object = None
+    cache_write_tokens: object = None
     reasoning_tokens: object = None
 
 
@@ -133,6 +134,7 @@ def read_usage(response: Response) -> Usage:
         input_tokens=read_count(usage.input_tokens),
         output_tokens=read_count(usage.output_tokens),
         cached_tokens=read_count(read.cached_tokens) if read else 0,
+        cache_write_tokens=read_count(read.cache_write_tokens) if read else 0,
         reasoning_tokens=read_count(written.reasoning_tokens) if written else 0,
         requests=1,
     )

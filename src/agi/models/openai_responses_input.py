@@ -172,8 +172,11 @@ def _opened(signature: str) -> Sealed:
 
 
 def _call(part: ToolCallPart) -> Call:
-    call = part.content
-    return Call(call.id, _fit(call.name), bytes(call.args).decode(errors="replace"))
+    """Arguments must be an object for many servers; what else a model wrote is put into one."""
+    call, written = part.content, bytes(part.content.args)
+    if not written.lstrip().startswith(b"{"):
+        written = b'{"malformed":%b}' % written
+    return Call(call.id, _fit(call.name), written.decode(errors="replace"))
 
 
 def _result(part: ToolResultPart, files: Mapping[str, bytes]) -> CallOutput:

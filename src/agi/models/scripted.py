@@ -80,6 +80,7 @@ class ScriptedModel:
         self._groups: list[tuple[Step, ...]] = [tuple(s) if isinstance(s, Sequence) else (s,) for s in steps]
         self._decide: Callable[[ModelRequest], Sequence[Step]] | None = None
         self.requests: list[ModelRequest] = []
+        self.schema_native = True
 
     @classmethod
     def from_function(cls, decide: Callable[[ModelRequest], Sequence[Step]], name: str = "script") -> Self:
@@ -97,6 +98,10 @@ class ScriptedModel:
     def name(self) -> str:
         """The name of the script."""
         return self._name
+
+    def takes_schema(self, *, with_tools: bool) -> bool:
+        """A script says what it says; `schema_native` plays a provider that has no such option."""
+        return self.schema_native
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[StreamItem, None]:
         """Play the next group; a script that is over fails."""

@@ -1,25 +1,45 @@
-"""What a server says when it refuses is read, whatever its form, and judged: which code, and may it pass.
+"""What a server's refusal means: which code of ours, and may it pass. The words are those of real servers.
 
-The words of OpenAI, Anthropic, Google and the servers that imitate them. Pure; making an error of it is `failures`'
-business. May import: nothing of ours.
+OpenAI, Anthropic, Google, and the servers that imitate them: Ollama, llama.cpp, vLLM, LM Studio, OpenRouter, DeepSeek,
+Groq, Mistral. Pure; reading the words is `said`'s business, making an error of the verdict `failures`'.
+May import: models.said.
 """
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Mapping
 from typing import NamedTuple
 
-import msgspec
+from agi.models.said import Said
 
+# Only bounded gaps: the words are a server's, and looking through them must not take long.
 _OVERFLOW = re.compile(
     r"context[_ ]length[_ ]exceeded|exceed_context_size|maximum context length|available context size|context overflow"
-    r"|context (window|length|size) (is |of |was )?(exceed|too small)|maximum prompt length|request_too_large"
-    r"|exceeds? (the |this |model'?s? |your )*(context|maximum (number of tokens|context|prompt))|reduce the length of"
+    r"|context (window|length|size) (is |of |was |has been )?(exceed|too small)|maximum prompt length|request_too_large"
+    r"|exceed(s|ed)? (the |this |model'?s? |your )*(context|max(imum)? (number of tokens|context|prompt|model len))"
     r"|(greater|longer|larger) than the (model'?s? )?(context|maximum)|too many (input )?tokens|input tokens exceed"
-    r"|(prompt|input|request|conversation|messages?) (is|are) too (long|large)|string_above_max_length"
-    r"|token limit exceeded|exceeded model token limit|exceed context limit",
+    r"|(prompt|input|request|conversation|messages?) (is|are) too (long|large)|reduce the length of"
+    r"|string_above_max_length"
+    r"|token limit exceeded|exceeded model token limit|exceed context limit|context limit exceeded"
+    r"|context the overflows|context length of only|n_keep .{0,40}n_ctx|prompt too long|prompt exceeds max"
+    r"|token count (is|of) \d{1,12} (but|exceeds)|range of input length|tokens \+ `?max_new_tokens",
+    re.IGNORECASE,
+)
+# A request that is larger than what may be asked in a whole minute never gets through by waiting.
+_NEVER_FITS = re.compile(r"request too large for|tokens must be reduced", re.IGNORECASE)
+_REASONING = re.compile(
+    r"invalid_encrypted_content|encrypted.content .{0,300}(could not be|did not match|mismatch)"
+    r"|of type '?reasoning'? was provided without|without its required '?reasoning'? item"
+    r"|item with id '?rs_.{0,120}not found|invalid `?signature`? in `?thinking|invalid `?data`? in `?redacted_thinking"
+    r"|thinking['`]? blocks .{0,80}cannot be (modified|changed)|expected `?(redacted_)?thinking"
+    r"|\bthinking\.(signature|thinking)\b|(final|last) block .{0,80}cannot be .?thinking|start with a thinking block"
+    r"|each thinking block must|thought.?signature|reasoning_(content|details)"
+    r"|messages.{0,120}property '[\w.]{0,80}reason",
+    re.IGNORECASE,
+)
+_SCHEMA = re.compile(
+    r"response.?format|json.?schema|\btext\.format|output_config(?!\.effort)|output_format|response_?(json_?)?schema"
+    r"|response.?mime.?type|structured.?output|json mode|\bgrammar\b|too many states|schema in generationconfig",
     re.IGNORECASE,
 )
 _UNKNOWN_MODEL = re.compile(r"model_not_found|model .{0,100}(not found|does not exist)|no such model", re.IGNORECASE)
@@ -28,8 +48,9 @@ _QUOTA = re.compile(
     re.IGNORECASE,
 )
 _BAD_KEY = re.compile(r"api[_ ]key[_ ](not valid|invalid|expired)", re.IGNORECASE)
-_DELAY = re.compile(r"(\d{1,7}(?:\.\d{1,9})?)s", re.ASCII)
 _PASSING = frozenset((408, 409, 429))
+# Where the request is refused for what is in it; some local servers say so with the status of a mishap of their own.
+_ABOUT_THE_REQUEST = frozenset((400, 404, 422, 500, 501))
 # Errors inside a stream come without a status of their own; names that are not here mean the server's own trouble.
 _STATUS_BY_NAME = {
     "invalid_request": 400,
@@ -51,23 +72,7 @@ _STATUS_BY_NAME = {
     "insufficient_quota": 429,
     "RESOURCE_EXHAUSTED": 429,
 }
-_DEEPEST = 4
-_MAX_PLAIN = 4000
-
-
-class Said(NamedTuple):
-    """What a server said of its failure: words for people, and its own code and type in one string."""
-
-    message: str
-    codes: str = ""
-    status: int | None = None
-    wait: float | None = None
-    """Seconds after which it wants to be asked again, where the body says so."""
-
-    @property
-    def text(self) -> str:
-        """All of it, to look for known words in."""
-        return f"{self.codes} {self.message}"
+_FOR_GOOD = frozenset(("context_overflow", "reasoning_refused", "schema_refused"))
 
 
 class Verdict(NamedTuple):
@@ -77,6 +82,8 @@ class Verdict(NamedTuple):
     retryable: bool
     about: str
     """What the hint is about: the code, or something closer."""
+    status: int
+    """The status it came with, or would have come with."""
 
 
 def judge(status: int | None, said: Said) -> Verdict:
@@ -84,89 +91,35 @@ def judge(status: int | None, said: Said) -> Verdict:
     if status is None:
         named = (_STATUS_BY_NAME.get(name) for name in said.codes.split())
         status = said.status or next(filter(None, named), 500)
-    code = _code(status, said.text)
+    words = said.text
+    code = _code(status, words)
     # Google calls a limit that passes within a minute a quota, too; there the body says how long to wait.
-    quota = status == 402 or (status in (400, 403, 429) and said.wait is None and _QUOTA.search(said.text) is not None)
-    retryable = may_pass(status) and not quota and code != "context_overflow"
-    return Verdict(code, retryable, "quota" if quota else "redirect" if 300 <= status < 400 else code)
+    quota = status == 402 or (status in (400, 403, 429) and said.wait is None and _QUOTA.search(words) is not None)
+    retryable = may_pass(status) and not quota and code not in _FOR_GOOD
+    return Verdict(code, retryable, "quota" if quota else "redirect" if 300 <= status < 400 else code, status)
 
 
 def _code(status: int, said: str) -> str:
     if status in (401, 403) or (status == 400 and _BAD_KEY.search(said)):
         return "provider_auth"
     if status == 429:
-        return "rate_limited"
+        return "context_overflow" if _NEVER_FITS.search(said) else "rate_limited"
     if status == 413 or _OVERFLOW.search(said):
         return "context_overflow"
+    if status in _ABOUT_THE_REQUEST and _REASONING.search(said):
+        return "reasoning_refused"
+    if status in _ABOUT_THE_REQUEST and _SCHEMA.search(said):
+        return "schema_refused"
     if status == 404 or (status in (400, 422) and _UNKNOWN_MODEL.search(said)):
         return "model_not_found"
     return "provider_failed"
 
 
+def is_too_long(said: Said) -> bool:
+    """Whether the words themselves, and not only a status, say that the conversation is too long."""
+    return _OVERFLOW.search(said.text) is not None
+
+
 def may_pass(status: int) -> bool:
     """Whether a status speaks of something that passes by itself."""
     return status in _PASSING or status >= 500
-
-
-def read_body(body: bytes, content_type: str) -> Said:
-    """Find the words in the body of a refusal, whatever its form."""
-    start = body[:200].lstrip().lower()
-    if "html" in content_type or start.startswith((b"<!doctype", b"<html", b"<?xml")):
-        return Said("a web page instead of a model's answer")
-    try:
-        return read_error(msgspec.json.decode(body))
-    except (ValueError, RecursionError):
-        return Said(body[:_MAX_PLAIN].decode(errors="replace"))
-
-
-def read_error(error: object) -> Said:
-    """Find the words in a decoded error: OpenAI's, Google's list, FastAPI's `detail`, or a plain string."""
-    for _ in range(_DEEPEST):
-        if isinstance(error, list) and error:
-            error = error[0]
-        elif isinstance(error, dict) and (error.get("error") or error.get("detail")):
-            error = error.get("error") or error["detail"]
-    if isinstance(error, str):
-        return Said(error)
-    if not isinstance(error, dict):
-        return Said("")
-    words = error.get("message") or error.get("msg")
-    codes = [str(error[name]) for name in ("code", "type", "status") if isinstance(error.get(name), str | int)]
-    number = error.get("code")
-    status = number if isinstance(number, int) and 400 <= number < 600 else None
-    return Said(words if isinstance(words, str) else "", " ".join(codes), status, _read_wait(error.get("details")))
-
-
-def _read_wait(details: object) -> float | None:
-    """How long Google asks to wait: `retryDelay` in one of the details, such as `"34.5s"`."""
-    for detail in details if isinstance(details, list) else ():
-        delay = detail.get("retryDelay") if isinstance(detail, dict) else None
-        if isinstance(delay, str) and (found := _DELAY.fullmatch(delay)):
-            return float(found[1])
-    return None
-
-
-def read_retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """How many seconds the server asks to wait, from `retry-after-ms` or `retry-after` (seconds or a date)."""
-    millis = _number(headers.get("retry-after-ms", ""))
-    if millis is not None:
-        return millis / 1000
-    text = headers.get("retry-after", "").strip()
-    return _number(text) if not text or text[0] in "0123456789.+-" else _until(text, now)
-
-
-def _number(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return max(0.0, number) if math.isfinite(number) else None
-
-
-def _until(date: str, now: float) -> float | None:
-    from email.utils import parsedate_to_datetime  # late: heavy, and hardly ever needed
-
-    try:
-        return max(0.0, parsedate_to_datetime(date).timestamp() - now)
-    except (ValueError, OverflowError):
-        return None

@@ -28,10 +28,15 @@ class SseEvent(msgspec.Struct, frozen=True, gc=False):
 
 
 class SseParser:
-    """Turns bytes into events; an event is told at the blank line that ends it, and never before."""
+    """Turns bytes into events; an event is told at the blank line that ends it, and never before.
 
-    def __init__(self, *, max_event: int = MAX_EVENT) -> None:
+    The standard drops what is no field. With `bare_json` a block without data that begins as JSON does is told as the
+    data of an event: this is how servers report errors in a stream they have begun.
+    """
+
+    def __init__(self, *, max_event: int = MAX_EVENT, bare_json: bool = False) -> None:
         self._max_event = max_event
+        self._bare_json = bare_json
         self._unfinished = bytearray()
         self._begun = False
         self._after_cr = False
@@ -55,6 +60,13 @@ class SseParser:
             self._begun = True
             blocks[0] = blocks[0].removeprefix(_BOM)
         return [event for block in blocks if (event := self._read(block)) is not None]
+
+    def finish(self) -> list[SseEvent]:
+        """Take the end of the stream: bare JSON needs no blank line after it. All else that is cut off is dropped."""
+        block = bytes(self._unfinished)
+        self._unfinished.clear()
+        event = self._read(block) if self._bare_json and _is_bare(block) else None
+        return [event] if event is not None else []
 
     def _with_plain_line_ends(self, data: bytes) -> bytes:
         # A CR ends its line at once; an LF that follows, even in the next piece, belongs to it.
@@ -91,6 +103,8 @@ class SseParser:
                 event = value.decode(errors="replace")
             else:
                 self._note(name, value)
+        if not data and self._bare_json and _is_bare(block):
+            return SseEvent("message", block.strip(), self.last_id)
         return SseEvent(event or "message", b"\n".join(data), self.last_id) if data else None
 
     def _note(self, name: bytes, value: bytes) -> None:
@@ -103,6 +117,10 @@ class SseParser:
         if max(map(len, blocks)) > self._max_event:
             message = f"The event stream has an event of more than {self._max_event} bytes."
             raise NetError(message, code="bad_response", hint="Check that the address is that of an event stream.")
+
+
+def _is_bare(block: bytes) -> bool:
+    return block.lstrip()[:1] in (b"{", b"[")
 
 
 async def sse_events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[SseEvent, None]:

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from agi.protocol.parts import InputPart, Json
+from agi.protocol.policies import Budgets
 
 Path = Annotated[str, Meta(min_length=1, max_length=4096)]
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -33,6 +34,8 @@ class CreateSession(Command, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     model: Name | None = None
     system_prompt: Prompt | None = None
     auto_run: bool = True
+    budget: Budgets | None = None
+    """Limits of its own, in the place of the configured ones."""
 
 
 class UpdateSession(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -42,6 +45,8 @@ class UpdateSession(Command, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     agent: Name | None = None
     provider: Name | None = None
     model: Name | None = None
+    budget: Budgets | None = None
+    """New limits; a turn that ended because the old ones were used up goes on."""
 
 
 class PostMessage(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from agi.protocol.messages import Message, StopReason, Usage
 from agi.protocol.parts import Json
+from agi.protocol.policies import Budgets
 from agi.protocol.sessions import ErrorInfo, Risk, TurnOptions
 from agi.protocol.tools import ToolCall, ToolResult
 
@@ -41,6 +42,8 @@ class SessionCreated(EventData, frozen=True, kw_only=True):
     model: str | None = None
     system_prompt: str | None = None
     auto_run: bool = True
+    budget: Budgets | None = None
+    """Limits of its own, in the place of the configured ones."""
     ephemeral: bool = False
     """A one-shot's session: kept, but not listed unless asked for."""
 
@@ -53,6 +56,7 @@ class SessionUpdated(EventData, frozen=True, kw_only=True, omit_defaults=True):
     agent: str | None = None
     provider: str | None = None
     model: str | None = None
+    budget: Budgets | None = None
 
 
 class MessageAdded(EventData, frozen=True, kw_only=True):
@@ -124,6 +128,29 @@ class ModelBackedOff(EventData, frozen=True, kw_only=True):
     reason: str
     attempt: int
     resume_at: str
+
+
+class ModelSwitched(EventData, frozen=True, kw_only=True):
+    """The model of the turn could not answer; another one does from here on."""
+
+    TYPE: ClassVar[str] = "model_switched"
+    from_provider: str
+    from_model: str
+    provider: str
+    model: str
+    code: str
+    reason: str
+
+
+class PartsWithheld(EventData, frozen=True, kw_only=True):
+    """Something of the conversation is no longer told to models: a provider refused it, or it had to make room."""
+
+    TYPE: ClassVar[str] = "parts_withheld"
+    ids: tuple[str, ...]
+    """Refs of attachments, ids of reasoning parts, ids of tool calls whose output is left out."""
+    code: str
+    """Why: `part_refused`, `reasoning_refused` or `context_overflow`."""
+    reason: str
 
 
 class UsageRecorded(EventData, frozen=True, kw_only=True):
@@ -266,6 +293,10 @@ class TurnCompleted(EventData, frozen=True, kw_only=True):
     verification: VerificationStatus = "not_run"
     seconds: float = 0.0
     """Time spent working; waiting for a person does not count."""
+    output: Raw | UnsetType = UNSET
+    """The answer as a JSON value that fits the schema, where one was asked for."""
+    note: str | UnsetType = UNSET
+    """Why it ended before it was done, such as which limit was reached."""
 
 
 class TurnFailed(EventData, frozen=True, kw_only=True):

@@ -17,6 +17,7 @@ StopReason = Literal[
     "refusal",
     "max_steps",
     "budget_exhausted",
+    "loop_detected",
     "canceled",
     "interrupted",
     "error",
@@ -24,11 +25,16 @@ StopReason = Literal[
 
 
 class Usage(Struct, frozen=True, kw_only=True):
-    """Tokens and money of one model call, or the sum of several. An unknown price is null, never 0."""
+    """Tokens and money of one model call, or the sum of several. An unknown price is null, never 0.
+
+    `input_tokens` is all input; `cached_tokens` (read from the provider's cache) and `cache_write_tokens` (put into it)
+    are parts of it. `output_tokens` is all output; `reasoning_tokens` is a part of it.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
+    cache_write_tokens: int = 0
     reasoning_tokens: int = 0
     requests: int = 0
     cost_usd: float | None = None
@@ -40,6 +46,7 @@ class Usage(Struct, frozen=True, kw_only=True):
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
             cached_tokens=self.cached_tokens + other.cached_tokens,
+            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
             reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
             requests=self.requests + other.requests,
             cost_usd=sum(known) if known else None,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from agi.protocol.tools import ToolKind
 
@@ -51,17 +51,26 @@ class PatchReviewPolicy(Struct, frozen=True, kw_only=True):
     """`off`: applied at once; `auto`: proposed in the log, then applied; `request`: waits for a person."""
 
 
-class Budget(Struct, frozen=True, kw_only=True):
+class Budget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a turn or a session may use up; None is no limit."""
 
-    usd: float | None = None
+    usd: Annotated[float, Meta(ge=0, le=1e12)] | None = None
     """Money, as far as the price is known."""
-    tokens: int | None = None
+    tokens: Annotated[int, Meta(ge=0, le=10**12)] | None = None
     """Tokens in and out."""
-    steps: int | None = None
+    steps: Annotated[int, Meta(ge=0, le=10**12)] | None = None
     """Model calls."""
-    seconds: float | None = None
+    seconds: Annotated[float, Meta(ge=0, le=1e12)] | None = None
     """Time spent working; waiting for a person does not count."""
+
+
+class Budgets(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Limits of one session's own; those that are absent are the configured ones."""
+
+    per_turn: Budget | None = None
+    """What one turn may use up."""
+    per_session: Budget | None = None
+    """What all turns together may use up."""
 
 
 def step_limit(agent: str) -> int:

@@ -8,6 +8,7 @@ from msgspec import Raw, Struct
 
 from agi.protocol.messages import Usage
 from agi.protocol.parts import Json
+from agi.protocol.policies import Budgets
 
 SessionStatus = Literal["active", "waiting_approval", "failed", "completed", "canceled"]
 Activity = Literal[
@@ -74,6 +75,7 @@ class Session(Struct, frozen=True, kw_only=True):
     queue: tuple[QueuedTurn, ...]
     pending_approvals: tuple[PendingApproval, ...]
     usage: Usage
+    budget: Budgets | None = None
 
 
 class ErrorInfo(Struct, frozen=True, kw_only=True):

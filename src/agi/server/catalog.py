@@ -1,4 +1,4 @@
-"""What clients may choose from: agents, tools, models. May import: errors, protocol, policy, sessions, server."""
+"""What clients may choose from: agents, tools, models. May import: protocol, policy, models, sessions, server."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from msgspec import Struct
 from starlette.types import ASGIApp
 
 from agi.agents.base import Agent
-from agi.errors import Invalid
-from agi.models.base import ModelInfo
+from agi.models.listing import ModelList, default_choice
 from agi.models.resolve import Choice
 from agi.policy.approval import is_listed
 from agi.protocol.tools import ToolDefinition
@@ -17,6 +16,7 @@ from agi.server.answers import Json
 from agi.server.request import Request
 from agi.server.routes import Route
 from agi.sessions.harness import Harness
+from agi.sessions.listing import models_at
 from agi.sessions.sites import Site
 
 
@@ -43,14 +43,6 @@ class ToolList(Struct, frozen=True):
     tools: tuple[ToolDefinition, ...]
 
 
-class ModelList(Struct, frozen=True, kw_only=True):
-    """The models there are and the one that answers by default; where there is none, `problem` says why."""
-
-    models: tuple[ModelInfo, ...]
-    default: Choice | None
-    problem: str = ""
-
-
 async def list_agents(request: Request[None, None]) -> ASGIApp:
     """The project's agents."""
     site = request.harness.site()
@@ -64,18 +56,14 @@ async def list_tools(request: Request[None, None]) -> ASGIApp:
 
 
 async def list_models(request: Request[None, None]) -> ASGIApp:
-    """The models of the providers that are set up."""
-    site = request.harness.site()
-    default, problem = default_model(site)
-    return Json(ModelList(models=site.models.list(), default=default, problem=problem))
+    """The models of the providers that are set up; servers with an address of their own are asked for theirs."""
+    settings = request.harness.settings
+    return Json(await models_at(request.harness.site(), settings.env, probe_ports=settings.probe_ports))
 
 
 def default_model(site: Site) -> tuple[Choice | None, str]:
     """The model that answers by default, or why none does."""
-    try:
-        return site.models.describe(), ""
-    except Invalid as error:
-        return None, f"{error.message} {error.hint}"
+    return default_choice(site.models)
 
 
 def _agent(harness: Harness, site: Site, agent: Agent) -> AgentInfo:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 from starlette.types import ASGIApp
 
 from agi.eventlog.base import Cursor
@@ -59,6 +59,10 @@ class TurnReply(Struct, frozen=True, kw_only=True):
     stop_reason: StopReason
     usage: Usage
     verification: VerificationStatus
+    output: Raw | UnsetType = UNSET
+    """The answer as a value that fits `options.schema`, where one was sent."""
+    note: str | UnsetType = UNSET
+    """Why it ended before it was done, such as which limit was reached."""
 
 
 async def list_messages(request: Request[None, MessagesQuery]) -> ASGIApp:
@@ -94,6 +98,8 @@ async def post(request: Request[PostMessage, None]) -> ASGIApp:
             stop_reason=ending.stop_reason,
             usage=ending.usage,
             verification=ending.verification,
+            output=ending.output,
+            note=ending.note,
         )
     )
 

@@ -5,7 +5,7 @@ May import: errors, protocol, sessions, server.
 
 from __future__ import annotations
 
-from msgspec import Struct
+from msgspec import UNSET, Raw, Struct, UnsetType
 from starlette.types import ASGIApp
 
 from agi.errors import AgiError, Invalid
@@ -43,6 +43,10 @@ class OneShotReply(Struct, frozen=True, kw_only=True):
     stop_reason: StopReason
     refused: tuple[RefusedCall, ...]
     """The calls that needed a person's word and did not get it; nobody watches a one-shot."""
+    output: Raw | UnsetType = UNSET
+    """The answer as a value that fits `options.schema`, where one was sent."""
+    note: str | UnsetType = UNSET
+    """Why it ended before it was done, such as which limit was reached."""
 
 
 async def ask(request: Request[OneShot, None]) -> ASGIApp:
@@ -64,6 +68,8 @@ async def ask(request: Request[OneShot, None]) -> ASGIApp:
             usage=ending.usage,
             stop_reason=ending.stop_reason,
             refused=_refused(request, session_id),
+            output=ending.output,
+            note=ending.note,
         )
     )
 

@@ -5,7 +5,7 @@ The turn itself belongs to the daemon: it goes on when the client has gone. May 
 
 from __future__ import annotations
 
-from msgspec import Struct
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from agi.errors import Unavailable
 from agi.eventlog.base import ENDINGS, Cursor
@@ -29,6 +29,8 @@ class Ending(Struct, frozen=True, kw_only=True):
     stop_reason: StopReason
     usage: Usage
     verification: ev.VerificationStatus
+    output: Raw | UnsetType = UNSET
+    note: str | UnsetType = UNSET
 
 
 class TurnReading(Reading):
@@ -80,6 +82,8 @@ def _ending(request: Request[object, object], turn: Turn) -> Ending | Json:
             stop_reason=data.stop_reason,
             usage=data.usage,
             verification=data.verification,
+            output=data.output,
+            note=data.note,
         )
     usage = data.usage if isinstance(data, ev.TurnCanceled) else Usage()
     return Ending(status=turn.status, message=last, stop_reason="canceled", usage=usage, verification="not_run")

@@ -46,7 +46,7 @@ async def cancel(request: Request[Cancel, None]) -> ASGIApp:
 
 
 async def retry(request: Request[Retry, None]) -> ASGIApp:
-    """Answer a failed or canceled turn's message again."""
+    """Answer the message of a turn again that failed, was canceled or was cut short."""
     turn_id = request.path["turn_id"]
     request.harness.state(request.session_id)  # an unknown session is told as such, not as an unknown turn
     posted = await request.harness.retry(request.session_id, turn_id)
@@ -72,7 +72,7 @@ ROUTES = (
         path="/v1/sessions/{session_id}/turns/{turn_id}/retry",
         handler=retry,
         name="retryTurn",
-        summary="Answer the message of a failed or canceled turn again.",
+        summary="Answer the message of a turn again that failed, was canceled, or was cut short by a limit.",
         body=Retry,
         body_is_optional=True,
         answers={202: Retried},

@@ -5,6 +5,8 @@ May import: errors, protocol, loop.base, views.
 
 from __future__ import annotations
 
+from msgspec import UNSET
+
 from agi.errors import AgiError
 from agi.loop.base import Outcome
 from agi.protocol import events as ev
@@ -26,6 +28,8 @@ def turn_ending(outcome: Outcome | None, turn: TurnState, seconds: float) -> ev.
         usage=turn.usage,
         verification="stale" if turn.changed and turn.verification == "passed" else turn.verification,
         seconds=worked,
+        output=outcome.output,
+        note=outcome.note or UNSET,
     )
 
 

@@ -11,6 +11,7 @@ import os
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -22,6 +23,7 @@ from agi.eventlog.base import ENDINGS, Check, Cursor, Entry, Lease
 from agi.eventlog.follow import Batch
 from agi.eventlog.log import EventLog
 from agi.eventlog.repair import rebuild_if_needed
+from agi.loop.schemas import checked_schema
 from agi.models.base import Model
 from agi.protocol import commands
 from agi.protocol import events as ev
@@ -35,18 +37,17 @@ from agi.sessions.approvals import give_answer
 from agi.sessions.attachments import StoredFile, fetch, store
 from agi.sessions.composing import checked_parts, compose, title_of
 from agi.sessions.origin import claim, disown, is_ours, refuse_links
-from agi.sessions.runner import Runner, take_lease_check, turn_started
+from agi.sessions.runner import Runner, look_around, take_lease_check, turn_started
 from agi.sessions.runners import Runners
 from agi.sessions.sites import Site, Sites
-from agi.sessions.turns import cancel_entries, retry_check, to_cancel
+from agi.sessions.turns import cancel_entries, is_raised, limits, retry_check, to_cancel
+from agi.sessions.warming import Warmer
 from agi.tools.base import Registry
 from agi.tools.builtin import builtin_tools
 from agi.views import queries
 from agi.views.queries import Attachment, Before, Turn
 from agi.views.state import SessionState
 from agi.views.tables import Tables
-
-PRICE_UNKNOWN = "A budget in USD is set, but prices are not known in this version; tokens, steps and seconds do bind."
 
 
 class HarnessSettings(Struct, frozen=True, kw_only=True):
@@ -59,6 +60,8 @@ class HarnessSettings(Struct, frozen=True, kw_only=True):
     flags: Flags = Flags()
     trust_once: bool = False
     """Trust the project for this run, whatever its files say."""
+    probe_ports: Mapping[str, int] | None = None
+    """Where model servers of this machine are looked for, by provider; None is the usual ports."""
 
 
 class Posted(Struct, frozen=True, kw_only=True):
@@ -94,7 +97,9 @@ class Harness:
             redactor=self.redactor,
             trust_once=trusted,
             stand_in=stand_in,
+            probe_ports=settings.probe_ports,
         )
+        self._warmer = Warmer()
         self.runners = Runners(self.log, lambda one: Runner(self.log, self.sites, self.registry, one))
 
     def site(self, path: str | Path | None = None) -> Site:
@@ -118,6 +123,7 @@ class Harness:
         site = self.site(path)
         agent = site.agents.find(command.agent) if command.agent else site.agents.default(site.config)
         if command.provider or command.model:
+            await site.models.look_around(command.provider)
             site.models.describe(command.provider, command.model)
         session_id = new_id(SESSION)
         created = ev.SessionCreated(
@@ -131,13 +137,13 @@ class Harness:
             model=command.model,
             system_prompt=command.system_prompt,
             auto_run=command.auto_run,
+            budget=command.budget,
             ephemeral=ephemeral,
         )
         notices = [ev.Notice(code="setting_ignored", message=warning) for warning in site.config.warnings]
-        if site.config.budget_per_turn.usd is not None or site.config.budget_per_session.usd is not None:
-            notices.append(ev.Notice(code="price_unknown", message=PRICE_UNKNOWN))
         await self.log.append(session_id, [(None, data) for data in (created, *notices)])
         await self.log.mirrored()
+        self._warmer.begin(site, agent, command, self.registry.definitions())
         return self.session(session_id)
 
     async def update_session(self, session_id: str, command: commands.UpdateSession) -> Session:
@@ -147,14 +153,29 @@ class Harness:
         if command.agent:
             site.agents.find(command.agent)
         if command.provider or command.model:
+            await site.models.look_around(command.provider)
             site.models.describe(command.provider, command.model)
         if command == commands.UpdateSession():
             return self.session(session_id)
         update = ev.SessionUpdated(
-            title=command.title, agent=command.agent, provider=command.provider, model=command.model
+            title=command.title,
+            agent=command.agent,
+            provider=command.provider,
+            model=command.model,
+            budget=command.budget,
         )
         await self.log.append(session_id, [(None, update)])
+        before, after = limits(state.budget, site.config), limits(command.budget or state.budget, site.config)
+        if is_raised(before, after):
+            await self._go_on(session_id)
         return self.session(session_id)
+
+    async def _go_on(self, session_id: str) -> None:
+        """Take up the turn that ended because a limit was reached, unless something else runs by now."""
+        state = self.state(session_id)
+        if state.exhausted and state.turn is None and not state.queue:
+            with suppress(Conflict):
+                await self.retry(session_id, state.exhausted)
 
     async def delete_session(self, session_id: str) -> None:
         """Remove a session for good; a running one must be canceled first."""
@@ -168,6 +189,7 @@ class Harness:
         await self._ready()
         state = self.state(session_id)
         parts = checked_parts(command, self.session_folder(session_id))
+        checked_schema(command.options)
         run = command.role == "user" and (state.auto_run if command.auto_run is None else command.auto_run)
         message = compose(session_id, command.role, parts)
         if not run:
@@ -196,7 +218,10 @@ class Harness:
         self, state: SessionState, queued: QueuedTurn, message: Message | None, allowed: Check | None = None
     ) -> bool:
         """Put a turn in line and see that it runs; True if it has to wait. An idle session starts it in one commit."""
-        started = turn_started(self.site(state.workspace_path), state, queued)
+        site = self.site(state.workspace_path)
+        await look_around(site, state, queued)
+        state = self.state(state.id)  # again: looking takes a moment
+        started = turn_started(site, state, queued)
         busy = state.turn is not None or bool(state.queue)
         entries: list[Entry] = []
         if message is not None:
@@ -234,7 +259,7 @@ class Harness:
         return check
 
     async def retry(self, session_id: str, turn_id: str) -> Posted:
-        """Answer a failed or canceled turn's message again; what was done stays known to the model."""
+        """Answer the message of a turn again that was not answered to its end; the model knows what was done."""
         await self._ready()
         state = self.state(session_id)
         turn = queries.turn(self.log.db, session_id, turn_id)
@@ -355,6 +380,7 @@ class Harness:
 
     async def close(self) -> None:
         """Stop: running turns stay open in the log and go on at the next start."""
+        await self._warmer.close()
         await self.runners.close()
         await self.sites.close()
         await self.log.close()

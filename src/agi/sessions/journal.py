@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -63,6 +63,14 @@ class Journal:
     def session_usage(self) -> Usage:
         """What the whole session has used."""
         return self.state().usage
+
+    def withheld(self) -> Mapping[str, str]:
+        """What models are no longer told: refs and ids, and why."""
+        return self.state().withheld
+
+    def was_noticed(self, code: str) -> bool:
+        """Whether a notice of this code was given in this session."""
+        return code in self.state().noticed
 
     def defer(self, *data: EventData) -> None:
         """Remember events that become durable together with the next ones."""

@@ -12,13 +12,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from agi.context.system import system_text
 from agi.errors import AgiError, Conflict, LeaseLost, StorageError
 from agi.eventlog import leases
 from agi.eventlog.base import Entry, Lease
 from agi.eventlog.log import EventLog
 from agi.loop.base import Outcome, Plan, Ports
+from agi.loop.schemas import checked_schema
 from agi.loop.turn import run_turn
+from agi.models.base import Model
 from agi.protocol import events as ev
 from agi.protocol.messages import Usage
 from agi.protocol.sessions import ErrorInfo, QueuedTurn
@@ -31,6 +32,7 @@ from agi.sessions.ending import error_info, session_ending, turn_ending
 from agi.sessions.journal import Journal
 from agi.sessions.sites import Site, Sites
 from agi.sessions.toolbox import Toolbox
+from agi.sessions.turns import limits
 from agi.tools.base import Registry
 from agi.views import queries
 from agi.views.state import SessionState, TurnState
@@ -96,6 +98,7 @@ class Runner:
 
     async def _start(self, state: SessionState, queued: QueuedTurn) -> None:
         try:
+            await look_around(self._sites.get(state.workspace_path), state, queued)
             data = self.started(state, queued)
         except AgiError as error:
             failed = ev.TurnFailed(error=error_info(error), usage=Usage())
@@ -143,6 +146,9 @@ class Runner:
             error = ErrorInfo(code="interrupted", message=text, hint="Retry it if you know why.")
             return Outcome(stop_reason="error", error=error)
         try:
+            await self._look_up(state, turn)
+            if journal.turn().cancel_requested:
+                return None  # meanwhile
             plan, ports = self._plan(state, turn, journal)
         except AgiError as error:
             return Outcome(stop_reason="error", error=error_info(error))
@@ -154,6 +160,14 @@ class Runner:
             return await self._watched(self._turn_task)
         finally:
             self._turn_task = None
+
+    async def _look_up(self, state: SessionState, turn: TurnState) -> None:
+        """Ask around for what the turn needs to know about its model, where nobody has said it."""
+        site = self._sites.get(state.workspace_path)
+        # A server that was found when the turn began has to be found again after a restart.
+        await site.models.look_around(turn.provider)
+        if any(budget.usd is not None for budget in limits(state.budget, site.config)):
+            await site.facts.learn(turn.provider, proxies=self._sites.proxies)
 
     async def _watched(self, task: asyncio.Task[Outcome]) -> Outcome | None:
         try:
@@ -173,18 +187,23 @@ class Runner:
         site = self._sites.get(state.workspace_path)
         agent = site.agents.find(turn.agent)
         config = site.config
+        turn_budget, session_budget = limits(state.budget, config)
         plan = Plan(
             session_id=state.id,
             turn_id=turn.id,
             agent=agent.name,
-            system=system_text(agent, site.workspace.root, state.system_prompt),
+            system=site.system_text(agent, turn.provider, state.system_prompt),
             model=site.models.resolve(turn.provider, turn.model),
+            fallback=lambda provider, name: fallback(site, provider, name),
+            breaker=lambda provider: self._sites.breaker(site, provider),
+            facts=site.facts,
             history=tuple(queries.history(self._log.db, state.id)),
             options=turn.options or {},
+            schema=checked_schema(turn.options),
             files=Files(self._session_folder()).read,
             max_steps=config.max_steps(agent.name) or agent.max_steps,
-            turn_budget=config.budget_per_turn,
-            session_budget=config.budget_per_session,
+            turn_budget=turn_budget,
+            session_budget=session_budget,
             session_seconds=state.seconds,
             verify=config.verify,
             verify_note=site.verify_note,
@@ -236,6 +255,21 @@ def _our_failure(problem: Exception) -> Outcome:
     message = f"The harness failed: {type(problem).__name__}: {problem}"
     error = ErrorInfo(code="internal_error", message=message, hint="Please report it; the turn can be retried.")
     return Outcome(stop_reason="error", error=error)
+
+
+def fallback(site: Site, provider: str, name: str) -> Model | None:
+    """The model to ask in the place of another, as configured."""
+    for choice in site.models.fallbacks(provider, name):
+        return site.models.resolve(choice.provider, choice.model)
+    return None
+
+
+async def look_around(site: Site, state: SessionState, queued: QueuedTurn) -> None:
+    """Look for models on this machine if who answers depends on it; to be awaited before `turn_started`."""
+    asked = queued.asked
+    agent = site.agents.find(asked.agent or state.agent)
+    provider = asked.provider or (None if asked.model else state.provider)
+    await site.models.look_around(provider, default_provider=agent.provider)
 
 
 def turn_started(site: Site, state: SessionState, queued: QueuedTurn) -> ev.TurnStarted:

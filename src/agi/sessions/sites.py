@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from agi.agents.base import Agents
+from agi.agents.base import Agent, Agents
 from agi.agents.load import load_agents
 from agi.config import Config, Flags, load_config
+from agi.context.system import system_text
 from agi.models.base import Model
+from agi.models.breaker import Breaker
+from agi.models.facts import Facts
 from agi.models.resolve import Models
 from agi.policy.verify import default_applies
 from agi.redaction import Redactor
@@ -44,12 +47,22 @@ class Site(Struct, frozen=True, kw_only=True):
     config: Config
     agents: Agents
     models: Models
+    facts: Facts
+    """What is known about the models that can be asked here."""
     signature: tuple[object, ...]
 
     @property
     def trusted(self) -> bool:
         """Whether its user trusts it."""
         return self.config.trusted
+
+    def system_text(self, agent: Agent, provider: str, session_prompt: str | None) -> str:
+        """What a model of this provider is told before anything else; a small one is told little."""
+        if self.models.is_small(provider):
+            from agi.context.small import small_system  # late: few use such a model
+
+            return small_system(self.workspace, session_prompt)
+        return system_text(agent, self.workspace.root, session_prompt)
 
     def no_commands(self) -> str:
         """Why no command may run here; empty if commands may. There is no sandbox in this version."""
@@ -79,6 +92,7 @@ class Sites:
         redactor: Redactor,
         trust_once: frozenset[Path] = frozenset(),
         stand_in: Model | None = None,
+        probe_ports: Mapping[str, int] | None = None,
     ) -> None:
         self._home_config = home_config
         self._env = env
@@ -86,8 +100,20 @@ class Sites:
         self._redactor = redactor
         self._trust_once = trust_once
         self._stand_in = stand_in
+        self._probe_ports = probe_ports
         self._sites: dict[str, Site] = {}
         self._retired: list[Site] = []
+        self._breakers: dict[tuple[object, ...], Breaker] = {}
+        self.proxies = _proxies(env)
+
+    def breaker(self, site: Site, provider: str) -> Breaker:
+        """How a provider has fared lately, in every workspace that asks it at the same address with the same key."""
+        settings = site.config.provider(provider)
+        key = (provider, settings.base_url, settings.api_key)
+        found = self._breakers.get(key)
+        if found is None:
+            found = self._breakers[key] = Breaker(provider)
+        return found
 
     def get(self, path: str | Path) -> Site:
         """The workspace at `path`; raises Invalid if it is missing or no folder, ConfigError if its files are wrong."""
@@ -124,8 +150,15 @@ class Sites:
         except BaseException:
             workspace.close()
             raise
-        models = Models(config, proxies=_proxies(self._env), stand_in=self._stand_in)
-        return Site(workspace=workspace, config=config, agents=agents, models=models, signature=signature)
+        models = Models(
+            config,
+            env=self._env,
+            proxies=self.proxies,
+            stand_in=self._stand_in,
+            probe_ports=self._probe_ports,
+        )
+        facts = Facts(config, ports=self._probe_ports)
+        return Site(workspace=workspace, config=config, agents=agents, models=models, facts=facts, signature=signature)
 
     def _signature(self, root: str) -> tuple[object, ...]:
         """What the files behind a site look like; taken at every turn, so it only asks for their stamps."""

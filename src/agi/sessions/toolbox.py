@@ -93,6 +93,10 @@ class Toolbox:
             output.close()
         return self._located(result)
 
+    async def changed_at(self) -> int:
+        """When a file of the workspace last changed, in nanoseconds since 1970."""
+        return await asyncio.to_thread(self._workspace.changed_at)
+
     def _located(self, result: ToolResult) -> ToolResult:
         """Name an artifact's place from the project's root, where clients can find it."""
         if result.artifact is UNSET or not result.artifact.path:

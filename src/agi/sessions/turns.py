@@ -1,17 +1,24 @@
-"""Which turns may be canceled or retried, and what is written then. Pure, or looked at where it is written.
+"""Which turns may be canceled, retried or taken up again, and what is written then.
 
-May import: errors, protocol, eventlog.base, views.
+Pure, or looked at where it is written. May import: errors, config, protocol, eventlog.base, views.
 """
 
 from __future__ import annotations
 
 import sqlite3
 
+import msgspec
+
+from agi.config import Config
 from agi.errors import Conflict
 from agi.eventlog.base import Check, Entry
 from agi.protocol import events as ev
+from agi.protocol.policies import Budget, Budgets
 from agi.views import queries
 from agi.views.state import SessionState
+
+CUT_SHORT = ("budget_exhausted", "max_steps", "loop_detected")
+"""A turn that ended like this was answered only as far as it came, so it can go on."""
 
 
 def to_cancel(state: SessionState, turn_id: str | None) -> tuple[str, ...]:
@@ -35,13 +42,13 @@ def cancel_entries(state: SessionState, turn_ids: list[str], reason: str) -> lis
 
 
 def retry_check(session_id: str, turn_id: str) -> Check:
-    """Only the last turn, and only if it did not succeed; looked at again where the retry is written."""
+    """Only the last turn, and only if it was not answered to its end; looked at again where the retry is written."""
 
     def check(db: sqlite3.Connection) -> None:
         turn = queries.turn(db, session_id, turn_id)
-        if turn.status not in ("failed", "canceled"):
+        if turn.status not in ("failed", "canceled") and turn.stop_reason not in CUT_SHORT:
             raise Conflict(
-                f"The turn is {turn.status}; only a failed or canceled turn can be retried.",
+                f"The turn is {turn.status}; only one that failed, was canceled or reached a limit can be retried.",
                 code="turn_not_retryable",
                 hint="Send a new message instead.",
             )
@@ -52,3 +59,16 @@ def retry_check(session_id: str, turn_id: str) -> Check:
             )
 
     return check
+
+
+def limits(own: Budgets | None, config: Config) -> tuple[Budget, Budget]:
+    """What one turn and the whole session may use up: a session's own word first, then the configuration's."""
+    said = own or Budgets()
+    return said.per_turn or config.budget_per_turn, said.per_session or config.budget_per_session
+
+
+def is_raised(before: tuple[Budget, ...], after: tuple[Budget, ...]) -> bool:
+    """Whether any limit is higher than it was, or gone."""
+    old = [value for budget in before for value in msgspec.structs.astuple(budget)]
+    new = [value for budget in after for value in msgspec.structs.astuple(budget)]
+    return any(a is not None and (b is None or b > a) for a, b in zip(old, new, strict=True))

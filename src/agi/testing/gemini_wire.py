@@ -68,6 +68,9 @@ class GeminiFormat:
     def frames(self, content: Content) -> Frames:
         """One chunk a part, then one with the finish reason and the usage; there is neither an opening nor an end."""
         parts = [_event([part]) if part else b"" for part in _parts(content.pieces)]
+        for number, piece in enumerate(content.pieces):
+            if isinstance(piece, Refusal):
+                parts[number] = b"data: %b\r\n\r\n" % self.refusal(piece)
         return (b"", *parts, _event([], _ending(content)), b"", b"")
 
     def whole(self, content: Content) -> bytes:

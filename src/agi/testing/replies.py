@@ -222,6 +222,11 @@ def inserts(reply: Reply, before: int, data: bytes) -> Reply:
     return _with(reply, lambda frames: (*frames[:before], data, *frames[before:]))
 
 
+def murmurs(reply: Reply, before: int, data: bytes, *, seconds: float = 0.002, times: int = 5_000) -> Reply:
+    """Send a keep-alive again and again before the frame numbered `before`, with a little time between two."""
+    return paces(_with(reply, lambda frames: (*frames[:before], *(data,) * times, *frames[before:])), seconds)
+
+
 def slices(reply: Reply, size: int) -> Reply:
     """Send the same bytes in writes of `size`, wherever that cuts letters, lines and events."""
 

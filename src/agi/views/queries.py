@@ -53,6 +53,10 @@ Before = tuple[int, str]
 """A place in the list of sessions: right behind the one touched at this time (unix milliseconds) with this id."""
 
 
+class _Outcome(Struct, frozen=True):
+    stop_reason: str = ""
+
+
 class Turn(Struct, frozen=True, kw_only=True):
     """A turn and how it ended; `outcome` is the JSON of its last event's data."""
 
@@ -64,6 +68,13 @@ class Turn(Struct, frozen=True, kw_only=True):
     outcome: bytes | None
     asked: TurnOptions
     """What its message asked for."""
+
+    @property
+    def stop_reason(self) -> str:
+        """How a completed turn ended; empty for any other."""
+        if self.status != "completed" or self.outcome is None:
+            return ""
+        return str(msgspec.json.decode(self.outcome, type=_Outcome).stop_reason)
 
 
 class Attachment(Struct, frozen=True, kw_only=True):
@@ -99,7 +110,7 @@ def list_sessions(
 
 
 def live_sessions(db: sqlite3.Connection) -> list[str]:
-    """Sessions with a turn running or queued, as the log has it."""
+    """Sessions with a turn running or queued, or something running in the background, as the log has it."""
     return [row[0] for row in db.execute("SELECT id FROM sessions WHERE live ORDER BY id")]
 
 

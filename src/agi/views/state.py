@@ -15,6 +15,7 @@ from agi.protocol import events as ev
 from agi.protocol.events import Event
 from agi.protocol.messages import Usage
 from agi.protocol.parts import Json
+from agi.protocol.policies import Budgets
 from agi.protocol.sessions import Activity, PendingApproval, QueuedTurn, Session, SessionStatus
 
 
@@ -89,6 +90,13 @@ class SessionState(Struct, kw_only=True):
     usage: Usage = Usage()
     seconds: float = 0.0
     """Time its turns spent working."""
+    budget: Budgets | None = None
+    withheld: dict[str, str] = field(default_factory=dict)
+    """What models are no longer told, by ref or id, and why."""
+    exhausted: str = ""
+    """The last turn, if it ended because a limit was reached."""
+    noticed: list[str] = field(default_factory=list)
+    """The codes of the notices that were given."""
 
     @property
     def activity(self) -> Activity:
@@ -124,6 +132,7 @@ class SessionState(Struct, kw_only=True):
             queue=tuple(self.queue),
             pending_approvals=tuple(self.turn.pending) if self.turn else (),
             usage=self.usage,
+            budget=self.budget,
         )
 
 
@@ -157,6 +166,7 @@ def _created(data: ev.SessionCreated, event: Event) -> SessionState:
         system_prompt=data.system_prompt,
         auto_run=data.auto_run,
         ephemeral=data.ephemeral,
+        budget=data.budget,
     )
 
 
@@ -165,6 +175,7 @@ def _updated(state: SessionState, event: Event, data: ev.SessionUpdated) -> None
     state.agent = data.agent or state.agent
     state.provider = data.provider or state.provider
     state.model = data.model or state.model
+    state.budget = data.budget or state.budget
 
 
 def _message_added(state: SessionState, event: Event, data: ev.MessageAdded) -> None:
@@ -227,6 +238,22 @@ def _model_output_completed(state: SessionState, event: Event, data: ev.ModelOut
 def _backed_off(state: SessionState, event: Event, data: ev.ModelBackedOff) -> None:
     if state.turn:
         state.turn.backing_off = data.resume_at
+
+
+def _switched(state: SessionState, event: Event, data: ev.ModelSwitched) -> None:
+    if state.turn:
+        state.turn.provider, state.turn.model, state.turn.backing_off = data.provider, data.model, ""
+
+
+def _withheld(state: SessionState, event: Event, data: ev.PartsWithheld) -> None:
+    state.withheld.update(dict.fromkeys(data.ids, data.code))
+    if state.turn:
+        state.turn.backing_off = ""
+
+
+def _noticed(state: SessionState, event: Event, data: ev.Notice) -> None:
+    if data.code not in state.noticed:
+        state.noticed.append(data.code)
 
 
 def _usage_recorded(state: SessionState, event: Event, data: ev.UsageRecorded) -> None:
@@ -315,6 +342,8 @@ def _cancel_requested(state: SessionState, event: Event, data: ev.CancelRequeste
 
 def _turn_over(state: SessionState, event: Event, data: ev.TurnCompleted | ev.TurnFailed | ev.TurnCanceled) -> None:
     state.seconds += data.seconds
+    limited = isinstance(data, ev.TurnCompleted) and data.stop_reason == "budget_exhausted"
+    state.exhausted = (event.turn_id or "") if limited else ""
     if state.turn and state.turn.id == event.turn_id:
         state.turn = None
         if state.status == "waiting_approval":
@@ -339,6 +368,9 @@ _HANDLERS: dict[type[ev.EventData], Callable[[SessionState, Event, Any], None]] 
     ev.ModelOutputDelta: _delta,
     ev.ModelOutputCompleted: _model_output_completed,
     ev.ModelBackedOff: _backed_off,
+    ev.ModelSwitched: _switched,
+    ev.PartsWithheld: _withheld,
+    ev.Notice: _noticed,
     ev.UsageRecorded: _usage_recorded,
     ev.ToolCallStarted: _tool_call_started,
     ev.ToolCallCompleted: _tool_call_completed,

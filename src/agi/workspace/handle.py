@@ -29,6 +29,8 @@ READ_LIMIT = 8 * 1024 * 1024
 """How much of a file is read unless told."""
 LIST_LIMIT = 10_000
 """How many entries are listed unless told."""
+LOOKED_AT = 50_000
+"""How many entries are looked at for changes."""
 
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 
@@ -130,6 +132,14 @@ class Workspace:
             return self._list(folder, limit, 0) if folder == start else self._list_if_possible(folder, limit)
 
         return walk(list_one, start, depth=depth, limit=limit)
+
+    def changed_at(self) -> int:
+        """When one of the files was last written, made, moved, deleted or given other rights; as `time_ns` counts.
+
+        Folders in SKIPPED do not count, and in a very large workspace what is deepest.
+        """
+        times = [entry.changed_ns for entry in self.walk(limit=LOOKED_AT).entries]
+        return max([os.fstat(self._fd).st_ctime_ns, *times])
 
     def write_bytes(self, path: str, data: bytes, *, mode: int | None = None) -> None:
         """Replace or create a file, and the folders above it; an existing one keeps its permissions unless told."""

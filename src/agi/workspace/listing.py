@@ -31,6 +31,8 @@ class Entry(Struct, frozen=True):
     name: str
     kind: Kind
     size: int
+    changed_ns: int = 0
+    """When it was last written, moved or given other rights; of a folder, also when something in it came or went."""
 
 
 class Listing(Struct, frozen=True):
@@ -50,10 +52,10 @@ def list_folder(fd: int, limit: int) -> Listing:
 
 def _entry(item: os.DirEntry[str]) -> Entry:
     try:
-        size = item.stat(follow_symlinks=False).st_size
+        found = item.stat(follow_symlinks=False)
     except OSError:
-        size = 0
-    return Entry(item.name, _kind(item), size)
+        return Entry(item.name, _kind(item), 0)
+    return Entry(item.name, _kind(item), found.st_size, found.st_ctime_ns)
 
 
 def _kind(item: os.DirEntry[str]) -> Kind:
@@ -77,7 +79,7 @@ def walk(list_one: Callable[[str], Listing], start: str, *, depth: int, limit: i
             if entry.kind == "directory" and entry.name in SKIPPED:
                 continue
             path = join(folder, entry.name)
-            found.append(Entry(path, entry.kind, entry.size))
+            found.append(Entry(path, entry.kind, entry.size, entry.changed_ns))
             if entry.kind == "directory" and level < depth:
                 ahead.append((path, level + 1))
     return Listing(tuple(found[:limit]), truncated or len(found) > limit)

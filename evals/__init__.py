@@ -1,0 +1,1 @@
+"""How well the embedded model looks things up: `python -m evals` asks it forty questions about two small projects."""
