@@ -24,6 +24,8 @@ class Desk:
         self.heard = []
         self.registry = Registry(builtin_tools())
         self.verify_commands = ()
+        self.seen = None
+        self.approved = ""
 
     @property
     def context(self):
@@ -34,7 +36,13 @@ class Desk:
             artifact_ref=f"artifacts/{TURN}",
             output=lambda *said: self.heard.append(said),
             verify_commands=self.verify_commands,
+            seen=self.seen,
+            approved=self.approved,
         )
+
+    def propose(self, name, *, after=None, **given):
+        """What a call would change."""
+        return self.registry.propose(self.workspace, ToolCall("call_1", name, Raw(json.dumps(given).encode())), after)
 
     async def use(self, name, **given):
         """Call a tool with these arguments."""

@@ -21,6 +21,12 @@ def test_the_tools_have_the_names_kinds_and_arguments_that_were_agreed():
 
     assert seen == {
         "apply_patch": (ToolKind.WRITE, (), ["patch"], ["patch"]),
+        "edit": (
+            ToolKind.WRITE,
+            (),
+            ["path", "old_text", "new_text", "replace_all"],
+            ["path", "old_text", "new_text"],
+        ),
         "git_status": (ToolKind.READ, (), [], []),
         "read_file": (ToolKind.READ, ("fs.read",), ["path", "start_line", "end_line"], ["path"]),
         "repo_tree": (ToolKind.READ, (), ["path", "depth"], []),

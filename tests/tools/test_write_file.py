@@ -2,6 +2,8 @@
 
 import os
 
+from agi.editing.seen import Seen
+
 
 async def test_a_new_file_is_written_and_shown_as_a_diff(desk):
     """Folders are made; the result says where and how much."""
@@ -27,14 +29,55 @@ async def test_a_file_is_replaced_with_its_mode(desk):
     assert result.artifact.patch.endswith("@@ -1,2 +1,2 @@\n-old\n+new\n same\n")
 
 
-async def test_what_was_no_text_is_replaced_without_a_diff(desk):
+async def test_what_is_there_already_is_left_alone_and_it_is_said(desk):
+    """No bytes changed, so nothing counts as changed."""
+    desk.write("a", "same\r\n")
+
+    result = await desk.use("write_file", path="a", content="same\n")
+
+    assert (result.ok, result.changed) == (True, False)
+    assert result.parts[0].text == "Left as it was: a (6 bytes). Its line endings were kept."
+
+
+async def test_a_file_is_replaced_only_by_a_session_that_knows_it(desk):
+    """Else it is shown how it begins; after writing it, the session knows it."""
+    desk.seen = Seen()
+    desk.write("a", "theirs\n")
+
+    refused = await desk.use("write_file", path="a", content="ours\n")
+    await desk.use("write_file", path="b", content="1\n")
+    again = await desk.use("write_file", path="b", content="2\n")
+
+    assert not refused.ok
+    assert "you have not read it. It begins now:\n1| theirs" in refused.error
+    assert "Read it with read_file first" in refused.error
+    assert again.ok
+    assert desk.tree() == {"a": b"theirs\n", "b": b"2\n"}
+
+
+async def test_reading_a_file_is_what_makes_it_known(desk):
+    """As it was then: if it changes afterwards, it must be read again."""
+    desk.seen = Seen()
+    desk.write("a", "1\n")
+    await desk.use("read_file", path="a")
+    desk.write("a", "2\n")
+
+    stale = await desk.use("write_file", path="a", content="x\n")
+    await desk.use("read_file", path="a")
+    fresh = await desk.use("write_file", path="a", content="x\n")
+
+    assert "'a' changed since you last read it. It begins now:\n1| 2" in stale.error
+    assert fresh.ok
+
+
+async def test_what_was_no_text_is_replaced_without_lines_to_show(desk):
     """There is nothing to compare with."""
     desk.write("a", b"\xff\0")
 
     result = await desk.use("write_file", path="a", content="text")
 
     assert result.ok
-    assert not result.artifact
+    assert "Binary files differ" in result.artifact.patch
     assert desk.tree() == {"a": b"text"}
 
 

@@ -4,6 +4,9 @@ import os
 
 import pytest
 
+from agi.errors import Conflict
+from agi.workspace import replace
+from agi.workspace.digests import digest
 from agi.workspace.handle import Change, Workspace
 from agi.workspace.replace import Replacement, commit_all
 from agi.workspace.targets import Target
@@ -47,6 +50,114 @@ def test_a_failing_commit_undoes_those_before_it(folder, tmp_path):
     assert ((tmp_path / "changed").read_text(), (tmp_path / "deleted").read_text()) == ("old", "kept")
     assert os.stat(tmp_path / "changed").st_mode & 0o777 == 0o750
     assert os.readlink(tmp_path / "link") == "changed"
+
+
+def test_what_is_put_back_is_the_very_same_file(folder, tmp_path):
+    """Its other names, times and attributes come back with it."""
+    (tmp_path / "f").write_text("old")
+    os.link(tmp_path / "f", tmp_path / "other name")
+    before = (tmp_path / "f").stat()
+
+    with pytest.raises(OSError, match="I/O error"):
+        commit_all(
+            [
+                Replacement(target(folder, "f"), Change("f", b"new")),
+                FailsToCommit(target(folder, "x"), Change("x", b"")),
+            ]
+        )
+
+    after = (tmp_path / "f").stat()
+    assert (after.st_ino, after.st_nlink, after.st_mtime_ns) == (before.st_ino, 2, before.st_mtime_ns)
+
+
+def test_a_hard_link_is_replaced_and_not_written_through(tmp_path):
+    """The other name keeps the old content."""
+    (tmp_path / "f").write_text("old")
+    os.link(tmp_path / "f", tmp_path / "other")
+    with Workspace.open(tmp_path) as workspace:
+        workspace.write_bytes("f", b"new")
+
+    assert ((tmp_path / "f").read_text(), (tmp_path / "other").read_text()) == ("new", "old")
+
+
+@pytest.mark.parametrize("swap", [True, False])
+def test_what_is_not_as_expected_is_not_replaced(tmp_path, monkeypatch, swap):
+    """Another content, something where nothing was, nothing where something was; nor are the others."""
+    if not swap:
+        monkeypatch.setattr(replace, "exchange", lambda *_: False)
+    (tmp_path / "f").write_text("theirs")
+    (tmp_path / "g").write_text("g")
+    good = Change("g", b"G", None, digest(b"g"))
+    with Workspace.open(tmp_path) as workspace:
+        for change in (
+            Change("f", b"x", None, digest(b"ours")),
+            Change("f", b"x", None, None),
+            Change("f", None, None, digest(b"ours")),
+            Change("n", b"x", None, digest(b"ours")),
+        ):
+            for changes in ([good, change], [change, good]):
+                with pytest.raises(Conflict) as caught:
+                    workspace.replace_all(changes)
+                assert caught.value.code == "file_changed"
+        workspace.replace_all([good, Change("f", b"x", None, digest(b"theirs")), Change("n/n", b"n", None, None)])
+
+    assert sorted(os.listdir(tmp_path)) == ["f", "g", "n"]
+    assert ((tmp_path / "f").read_text(), (tmp_path / "g").read_text()) == ("x", "G")
+
+
+@pytest.mark.parametrize("swap", [True, False])
+def test_what_was_displaced_is_looked_at_after_the_swap(folder, tmp_path, monkeypatch, swap):
+    """Whoever wrote between the last look and the rename gets their version back."""
+    if not swap:
+        monkeypatch.setattr(replace, "exchange", lambda *_: False)
+
+    class Late(Replacement):
+        def commit(self):
+            (tmp_path / "f").write_text("theirs")
+            super().commit()
+
+    for data in (b"ours", None):
+        (tmp_path / "f").write_text("old")
+        with pytest.raises(Conflict, match="by someone else"):
+            commit_all([Late(target(folder, "f"), Change("f", data, None, digest(b"old")))])
+        assert (tmp_path / "f").read_text() == "theirs"
+    assert os.listdir(tmp_path) == ["f"]
+
+
+def test_a_folder_that_took_a_files_place_is_not_replaced(folder, tmp_path):
+    """Even if nobody said what is expected."""
+    (tmp_path / "f").write_text("old")
+    replacement = Replacement(target(folder, "f"), Change("f", b"new"))
+    (tmp_path / "f").unlink()
+    (tmp_path / "f").mkdir()
+
+    with pytest.raises((Conflict, OSError)):
+        commit_all([replacement])
+
+    assert (tmp_path / "f").is_dir()
+    assert os.listdir(tmp_path) == ["f"]
+
+
+def test_folders_made_for_a_change_that_failed_are_taken_away(tmp_path):
+    """Those that were there stay."""
+    (tmp_path / "there").mkdir()
+    with Workspace.open(tmp_path) as workspace, pytest.raises(Conflict):
+        workspace.replace_all([Change("there/a/b/f", b"x"), Change("c/f", b"x", None, digest(b"y"))])
+
+    assert [str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")] == ["there"]
+
+
+def test_attributes_are_kept(tmp_path):
+    """Where the file system has them."""
+    (tmp_path / "f").write_text("old")
+    try:
+        os.setxattr(tmp_path / "f", "user.note", b"kept")
+    except OSError:
+        pytest.skip("this file system has no extended attributes")
+    with Workspace.open(tmp_path) as workspace:
+        workspace.write_bytes("f", b"new")
+
+    assert os.getxattr(tmp_path / "f", "user.note") == b"kept"
 
 
 def test_a_failing_stage_leaves_no_temporary_file(tmp_path):

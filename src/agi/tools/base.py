@@ -1,6 +1,7 @@
 """The shape of a tool, and the registry that finds one by name, checks its input and always answers with a result.
 
-Whether a call may run at all is policy's and sessions' business. May import: errors, explain, protocol, workspace.
+Whether a call may run at all is policy's and sessions' business. May import: editing, errors, explain, protocol,
+workspace.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Literal, Protocol, runtime_checkable
 import msgspec
 from msgspec import Struct
 
+from agi.editing.seen import Seen
 from agi.errors import AgiError
 from agi.protocol.tools import ToolCall, ToolDefinition, ToolKind, ToolResult, failed
 from agi.workspace.handle import Workspace
@@ -32,6 +34,23 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     output: Callable[[Channel, str], None]
     """Tell a piece of output as it comes; returns at once."""
     verify_commands: tuple[str, ...] = ()
+    seen: Seen | None = None
+    """What the session has been shown of files; without it, nothing is known to be stale."""
+    approved: str = ""
+    """The digest of the change that was approved: the only one that may be made. Empty if none was shown."""
+
+
+class Preview(Struct, frozen=True):
+    """The change a call would make: as a diff, and as a digest by which it can be told from any other."""
+
+    diff: str = ""
+    digest: str = ""
+    outcome: object = None
+    """What the files would hold afterwards, for the preview of a call that comes after this one."""
+
+
+NO_CHANGE = "none"
+"""The digest for a call of which no change could be worked out when it was shown."""
 
 
 class Tool(Protocol):
@@ -49,8 +68,8 @@ class Tool(Protocol):
 class Previewing(Protocol):
     """A tool that can show the change a call would make, without making it."""
 
-    def preview(self, workspace: Workspace, call: ToolCall) -> str:
-        """The change as a diff; empty if there is none to show."""
+    def propose(self, workspace: Workspace, call: ToolCall, after: Preview | None) -> Preview:
+        """The change, made after another one that is still to come; raises what running it would raise."""
 
 
 class Registry:
@@ -82,13 +101,21 @@ class Registry:
 
     def preview(self, workspace: Workspace, call: ToolCall) -> str:
         """Show the change a call would make; empty where there is none, or none that could be worked out."""
+        return self.propose(workspace, call).diff
+
+    def propose(self, workspace: Workspace, call: ToolCall, after: Preview | None = None) -> Preview:
+        """Show the change a call would make and name it, so that this one and no other can be approved.
+
+        Of several calls that are asked about together, each is shown as it would be `after` the one before.
+        """
         tool = self._by_name.get(call.name)
         if not isinstance(tool, Previewing):
-            return ""
+            return Preview(outcome=after.outcome if after is not None else None)
         try:
-            return tool.preview(workspace, call)
+            return tool.propose(workspace, call, after)
         except (AgiError, msgspec.MsgspecError, OSError, RecursionError):
-            return ""  # running it will say what is wrong
+            # Running it will say what is wrong. What is to come before it stays.
+            return Preview(digest=NO_CHANGE, outcome=after.outcome if after is not None else None)
 
     async def invoke(self, context: ToolContext, call: ToolCall) -> ToolResult:
         """Run a call; whatever goes wrong becomes a result that names the cause."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from agi.tools.apply_patch import ApplyPatchTool
 from agi.tools.base import Tool
+from agi.tools.edit import EditTool
 from agi.tools.git_status import GitStatusTool
 from agi.tools.read_file import ReadFileTool
 from agi.tools.repo_tree import RepoTreeTool
@@ -17,6 +18,7 @@ def builtin_tools() -> tuple[Tool, ...]:
     """Make one of each."""
     return (
         ApplyPatchTool(),
+        EditTool(),
         GitStatusTool(),
         ReadFileTool(),
         RepoTreeTool(),

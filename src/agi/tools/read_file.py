@@ -17,7 +17,8 @@ from agi.tools.lines import MOST_SCANNED, Window, find_lines
 from agi.tools.schema import input_schema, read_input
 from agi.tools.text import decode
 from agi.tools.threads import in_thread
-from agi.workspace.handle import Workspace
+from agi.workspace.digests import digest
+from agi.workspace.handle import READ_LIMIT, Workspace
 
 _QUICK = 1 << 20
 _LAST = 1 << 62
@@ -59,12 +60,19 @@ class ReadFileTool:
                 window = find_lines(file, first, last)
         if window is None:
             return failed(call, _out_of_reach(asked.path, first, size))
+        self._remember(context, asked.path, size)
         return ToolResult(
             id=call.id,
             ok=True,
             parts=(Text(text=decode(asked.path, window.data, offset=window.offset) + _note(window, last)),),
             result=_facts(asked.path, window),
         )
+
+    def _remember(self, context: ToolContext, path: str, size: int) -> None:
+        """Note what the session has been shown, so that a change based on something older is noticed."""
+        if context.seen is None or size > READ_LIMIT or not context.workspace.exists(path):
+            return
+        context.seen.note(context.workspace.locate(path), digest(context.workspace.read_bytes(path).data))
 
 
 def _open(context: ToolContext, path: str) -> BinaryIO:

@@ -21,7 +21,8 @@ from agi.workspace.beneath import LOOK, LOOK_FOLDER, Opener, Place, best_opener
 from agi.workspace.listing import SKIPPED, Entry, Listing, list_folder, walk
 from agi.workspace.paths import explained, not_regular, refuse_reading, refuse_writing, relative_parts
 from agi.workspace.replace import Change, Replacement, commit_all
-from agi.workspace.targets import Target, find_target, make_folders
+from agi.workspace.targets import Target, close_folders, find_target, make_folders, remove_folders
+from agi.workspace.unfinished import put_back
 
 __all__ = ["SKIPPED", "Change", "Entry", "Listing", "ReadFile", "Workspace"]
 
@@ -90,6 +91,17 @@ class Workspace:
         os.close(target.folder)
         return target.location
 
+    def read_link(self, path: str) -> str:
+        """Say where the symbolic link at this path points; empty if there is none."""
+        target = self._target(path, follow=False)
+        try:
+            if target.before is None or not stat.S_ISLNK(target.before.st_mode):
+                return ""
+            with explained(path):
+                return os.readlink(target.name, dir_fd=target.folder)
+        finally:
+            os.close(target.folder)
+
     def open_file(self, path: str) -> BinaryIO:
         """Open a regular file for reading."""
         with explained(path):
@@ -107,7 +119,9 @@ class Workspace:
         """Read a regular file, at most `limit` bytes of it."""
         with self.open_file(path) as file:
             info = os.fstat(file.fileno())
-            data = file.read(limit + 1)
+            data = file.read(min(limit, info.st_size) + 1)
+            if info.st_size < len(data) <= limit:  # it grew, or is one that does not know its size
+                data += file.read(limit + 1 - len(data))
         size = max(info.st_size, len(data))
         return ReadFile(data[:limit], size, len(data) > limit, stat.S_IMODE(info.st_mode))
 
@@ -149,12 +163,26 @@ class Workspace:
         """Delete a file, or a link itself; folders are refused."""
         self.replace_all([Change(path, None)])
 
-    def replace_all(self, changes: Sequence[Change]) -> None:
-        """Make several changes together or not at all. No two may be about one place."""
+    def replace_all(self, changes: Sequence[Change], *, notes: Path | None = None) -> None:
+        """Make several changes together or not at all. No two may be about one place.
+
+        A folder `notes` makes that hold against a kill, too: `put_back` then undoes what was left half done.
+        """
+        made: list[tuple[int, str]] = []
         with ExitStack() as stack:
+            stack.callback(close_folders, made)
             found = [(self._checked_target(change, stack), change) for change in changes]
             with explained(", ".join(change.path for change in changes)):
-                commit_all([Replacement(_with_folders(target, stack), change) for target, change in found])
+                try:
+                    ready = [Replacement(_with_folders(target, stack, made), change) for target, change in found]
+                    commit_all(ready, notes)
+                except BaseException:
+                    remove_folders(made)
+                    raise
+
+    def put_back(self, notes: Path) -> list[str]:
+        """Undo changes of several files that a kill left half done; says which files are as before again."""
+        return put_back(self._open, notes)
 
     @contextmanager
     def pinned(self, path: str = ".") -> Iterator[Path]:
@@ -221,10 +249,10 @@ class Workspace:
         return target
 
 
-def _with_folders(target: Target, stack: ExitStack) -> Target:
-    made = make_folders(target)
-    stack.callback(os.close, made.folder)
-    return made
+def _with_folders(target: Target, stack: ExitStack, made: list[tuple[int, str]]) -> Target:
+    whole = make_folders(target, made)
+    stack.callback(os.close, whole.folder)
+    return whole
 
 
 def _refuse_replacing(change: Change, before: os.stat_result | None) -> None:

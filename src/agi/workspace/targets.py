@@ -46,18 +46,36 @@ def find_target(open_place: OpenPlace, parts: Sequence[str], *, follow: bool) ->
     return Target(place.fd, missing, name, location, before)
 
 
-def make_folders(target: Target) -> Target:
-    """Make the folders that are missing above a target; the answer has a descriptor of its own to be closed."""
+def make_folders(target: Target, made: list[tuple[int, str]] | None = None) -> Target:
+    """Make the folders that are missing above a target; the answer has a descriptor of its own to be closed.
+
+    What was made is added to `made`, each with an open descriptor of the folder it is in.
+    """
     folder = os.dup(target.folder)
     for name in target.missing:
         try:
             with suppress(FileExistsError):
                 os.mkdir(name, dir_fd=folder)
+                if made is not None:
+                    made.append((os.dup(folder), name))
             below = os.open(name, LOOK_FOLDER | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
         finally:
             os.close(folder)
         folder = below
     return target._replace(folder=folder, missing=())
+
+
+def remove_folders(made: Sequence[tuple[int, str]]) -> None:
+    """Take away the folders that were made, as far as they are still empty."""
+    for folder, name in reversed(made):
+        with suppress(OSError):
+            os.rmdir(name, dir_fd=folder)
+
+
+def close_folders(made: Sequence[tuple[int, str]]) -> None:
+    """Let go of what `make_folders` held open."""
+    for folder, _ in made:
+        os.close(folder)
 
 
 def _deepest_folder(open_place: OpenPlace, parts: Sequence[str]) -> tuple[Place, tuple[str, ...]]:
