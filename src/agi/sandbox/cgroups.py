@@ -1,0 +1,252 @@
+"""Control groups: memory and processes of a command limited together, where the system lets us make such groups.
+
+Both versions of the interface. Groups are made once and used again, one command at a time. Whether it works is tried
+with a real process, since only that shows it. May import: sandbox.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import subprocess
+import time
+from contextlib import suppress
+from pathlib import Path
+from threading import Thread
+
+from agi.sandbox.base import Limits
+from agi.sandbox.limits import MORE_LIKELY_TO_GO, memory_of
+from agi.sandbox.survivors import descendants
+
+_PREFIX = "agi-"
+_TRY_S = 5.0
+_ROUNDS = 20
+_CLOSE_S = 0.3
+_POLL_S = 0.01
+
+
+class Group:
+    """One command's group: a folder, or one for each controller."""
+
+    def __init__(self, folders: dict[str, Path], *, unified: bool) -> None:
+        self._folders = folders
+        self._unified = unified
+        self._limits: Limits | None = None
+        self._adopting: Thread | None = None
+        self._seen = self._events()
+
+    @property
+    def joins(self) -> tuple[str, ...]:
+        """The files into which the number of a process is written to make it a member."""
+        return tuple(dict.fromkeys(f"{folder}/cgroup.procs" for folder in self._folders.values()))
+
+    def adopt(self, pid: int) -> None:
+        """Make a process and all its descendants members, in a thread.
+
+        The kernel lets us wait some milliseconds for the first one. A command need not wait for that: it begins at
+        once, and what it has started by then is fetched. Members' children are members.
+        """
+        self._adopting = Thread(target=self._fetch, args=(pid,), name="cgroup", daemon=True)
+        self._adopting.start()
+
+    def _fetch(self, pid: int) -> None:
+        members: set[int] = set()
+        for _ in range(_ROUNDS):
+            fresh = ({pid} | descendants(pid)) - members
+            if not fresh:
+                return
+            for one in fresh:
+                for path, text in (*((path, one) for path in self.joins), (_score(one), MORE_LIKELY_TO_GO)):
+                    with suppress(OSError), open(path, "r+") as file:
+                        file.write(str(text))
+            members |= fresh
+
+    @property
+    def has_limits(self) -> bool:
+        """Whether the controllers we need are really there."""
+        memory = "memory.max" if self._unified else "memory.limit_in_bytes"
+        return (self._folders["memory"] / memory).exists() and (self._folders["pids"] / "pids.max").exists()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nobody is in it any more, nor on the way in."""
+        if self._adopting is not None and self._adopting.is_alive():
+            return False
+        return not any(_read(Path(path)) for path in self.joins)
+
+    def limit(self, limits: Limits) -> None:
+        """Set what its members may use together."""
+        if limits == self._limits:
+            return
+        self._limits = limits
+        memory, processes = memory_of(limits), limits.processes
+        if self._unified:
+            self._set("memory", "memory.max", memory)
+            self._set("memory", "memory.oom.group", 1)
+        else:
+            self._set("memory", "memory.limit_in_bytes", memory if memory is not None else -1)
+        self._set("pids", "pids.max", processes)
+
+    def hits(self) -> tuple[bool, bool]:
+        """Whether memory ran out, and whether processes did, since this was last asked."""
+        before, self._seen = self._seen, self._events()
+        return self._seen[0] > before[0], self._seen[1] > before[1]
+
+    def remove(self) -> bool:
+        """Remove it; False if someone is still in it."""
+        for folder in set(self._folders.values()):
+            with suppress(OSError):
+                folder.rmdir()
+        return not any(folder.exists() for folder in self._folders.values())
+
+    def _set(self, controller: str, name: str, value: int | None) -> None:
+        with suppress(OSError), open(self._folders[controller] / name, "r+") as file:
+            file.write("max" if value is None else str(value))
+
+    def _events(self) -> tuple[int, int]:
+        name = "memory.events" if self._unified else "memory.oom_control"
+        memory = _count(_read(self._folders["memory"] / name), "oom_kill")
+        return memory, _count(_read(self._folders["pids"] / "pids.events"), "max")
+
+
+class Groups:
+    """The groups of this process."""
+
+    def __init__(self, parents: dict[str, Path], *, unified: bool) -> None:
+        self._parents = parents
+        self._unified = unified
+        self._all: list[Group] = []
+        self._free: list[Group] = []
+        self._ending: list[Group] = []
+        self._owner = os.getpid()
+        self._token = os.urandom(4).hex()
+        atexit.register(self.close)
+
+    def take(self, limits: Limits) -> Group | None:
+        """A group that nobody uses; None if none can be made now."""
+        self._settle()
+        group = self._free.pop() if self._free else self._make()
+        if group is not None:
+            group.limit(limits)
+        return group
+
+    def give_back(self, group: Group) -> None:
+        """Say that the command is over; its last processes may need a moment."""
+        self._ending.append(group)
+
+    def close(self) -> None:
+        """Remove all that can be removed; what is not empty is left for the next process that looks."""
+        if os.getpid() != self._owner:
+            return
+        until = time.monotonic() + _CLOSE_S
+        while self._all and time.monotonic() < until:
+            self._all = [group for group in self._all if not group.remove()]
+            time.sleep(_POLL_S if self._all else 0)  # the last processes are still ending
+        self._all, self._free, self._ending = [], [], []
+        atexit.unregister(self.close)
+
+    def _settle(self) -> None:
+        self._free += [group for group in self._ending if group.is_empty]
+        self._ending = [group for group in self._ending if group not in self._free]
+
+    def _make(self) -> Group | None:
+        name = f"{_PREFIX}{self._owner}-{self._token}-{len(self._all) + 1}"
+        folders = {controller: parent / name for controller, parent in self._parents.items()}
+        try:
+            for folder in set(folders.values()):
+                folder.mkdir()
+        except OSError:
+            return None
+        group = Group(folders, unified=self._unified)
+        self._all.append(group)
+        return group
+
+
+def find_groups() -> Groups | None:
+    """Find where groups can be made, and try it with a process; None if they cannot."""
+    mounts, own = _mounts(), _own()
+    candidates: list[tuple[dict[str, Path], bool]] = []
+    if "" in mounts and "" in own:
+        here = Path(f"{mounts['']}/{own['']}")
+        # A group that holds processes cannot be divided, so ours stand beside the one we are in.
+        places = (here.parent, here) if own[""] else (here,)
+        candidates += [(dict.fromkeys(("memory", "pids"), place), True) for place in places]
+    if {"memory", "pids"} <= mounts.keys() & own.keys():
+        candidates.append(({name: Path(f"{mounts[name]}/{own[name]}") for name in ("memory", "pids")}, False))
+    for parents, unified in candidates:
+        if not all(os.access(parent, os.W_OK) for parent in parents.values()):
+            continue
+        for parent in set(parents.values()):
+            _sweep(parent)
+        groups = Groups(parents, unified=unified)
+        if _works(groups):
+            return groups
+        groups.close()
+    return None
+
+
+def _works(groups: Groups) -> bool:
+    group = groups.take(Limits(memory=1 << 30, processes=100))
+    if group is None:
+        return False
+    try:
+        script = 'for file; do echo $$ >"$file" || exit 1; done'
+        argv = ["/bin/sh", "-c", script, "sh", *group.joins]
+        tried = subprocess.run(argv, capture_output=True, timeout=_TRY_S, check=False)  # noqa: S603
+        return group.has_limits and tried.returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    finally:
+        groups.give_back(group)
+
+
+def _mounts() -> dict[str, str]:
+    """Where each controller of the first version is mounted, and under an empty name the second version."""
+    found: dict[str, str] = {}
+    for line in _read(Path("/proc/self/mountinfo")).splitlines():
+        before, _, after = line.partition(" - ")
+        kind, *_, options = after.split(" ")
+        place = before.split(" ")[4]
+        if kind == "cgroup2":
+            found.setdefault("", place)
+        elif kind == "cgroup":
+            found.update(dict.fromkeys(options.split(","), place))
+    return found
+
+
+def _own() -> dict[str, str]:
+    """The group we are in, by controller."""
+    found: dict[str, str] = {}
+    for line in _read(Path("/proc/self/cgroup")).splitlines():
+        _, controllers, path = line.split(":", 2)
+        found.update(dict.fromkeys(controllers.split(","), path.strip("/")))
+    return found
+
+
+def _score(pid: int) -> str:
+    return f"/proc/{pid}/oom_score_adj"
+
+
+def _sweep(parent: Path) -> None:
+    """Remove what processes left that are no more."""
+    with suppress(OSError):
+        for entry in parent.iterdir():
+            owner = entry.name.removeprefix(_PREFIX).partition("-")[0]
+            if entry.name.startswith(_PREFIX) and owner.isdigit() and not os.path.exists(f"/proc/{owner}"):
+                with suppress(OSError):
+                    entry.rmdir()
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace")
+    except OSError:
+        return ""
+
+
+def _count(text: str, name: str) -> int:
+    for line in text.splitlines():
+        key, _, value = line.partition(" ")
+        if key == name and value.isdigit():
+            return int(value)
+    return 0

@@ -1,0 +1,141 @@
+"""Names that must stay free: while a command runs, something of ours stands there, so that nothing else can.
+
+A mount needs a name to stand on. For a protected file that does not exist, the name is made for as long as the command
+runs: an empty folder, which version control does not see and which no program takes for settings, or for git's
+`commondir` a file that says what would hold without it. Locks tell users of a name from leftovers of a process that
+died, across processes; the last user removes it. May import: nothing of ours.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_LOOK = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_MAKE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_MARK_NS = 1_000_000_000
+"""When what we make says it was last changed: one second into 1970, which nothing else says of itself."""
+_ATTEMPTS = 50
+
+
+class Held:
+    """A name that is taken; to be released once."""
+
+    def __init__(self, parent: int, name: str, fd: int) -> None:
+        self._parent, self._name, self._fd = parent, name, fd
+
+    def release(self) -> None:
+        """Let go, and remove what stands there if nobody else needs it and nobody has made it his own."""
+        try:
+            with suppress(OSError):
+                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if _is_still(self._parent, self._name, self._fd) and _is_ours(self._fd):
+                    self._remove()
+        finally:
+            os.close(self._fd)
+            os.close(self._parent)
+
+    def _remove(self) -> None:
+        with _unnoticed(self._parent):
+            if stat.S_ISDIR(os.fstat(self._fd).st_mode):
+                os.rmdir(self._name, dir_fd=self._parent)
+            else:
+                os.unlink(self._name, dir_fd=self._parent)
+
+
+def hold(path: str, content: bytes | None = None) -> Held | None:
+    """Take a name that is free, with an empty folder or a file; None if it is not free, or nobody could take it."""
+    folder, name = os.path.split(path)
+    try:
+        parent = os.open(folder, _FOLDER)
+    except OSError:
+        return None
+    fd = _taken(parent, name, content)
+    if fd is None:
+        os.close(parent)
+        return None
+    return Held(parent, name, fd)
+
+
+def _taken(parent: int, name: str, content: bytes | None) -> int | None:
+    for _ in range(_ATTEMPTS):
+        try:
+            _make(parent, name, content)
+            fd = os.open(name, _LOOK, dir_fd=parent)
+        except FileNotFoundError:
+            continue  # its last user has just removed it
+        except OSError:
+            return None
+        if _is_locked(fd) and _is_still(parent, name, fd):
+            if _is_ours(fd):
+                return fd
+            os.close(fd)
+            return None
+        os.close(fd)
+    return None
+
+
+def _make(parent: int, name: str, content: bytes | None) -> None:
+    try:
+        with _unnoticed(parent):
+            _make_new(parent, name, content)
+    except FileExistsError:
+        return
+    os.utime(name, ns=(_MARK_NS, _MARK_NS), dir_fd=parent, follow_symlinks=False)
+
+
+def _make_new(parent: int, name: str, content: bytes | None) -> None:
+    if content is None:
+        os.mkdir(name, 0o755, dir_fd=parent)
+        return
+    fd = os.open(name, _MAKE, 0o644, dir_fd=parent)
+    try:
+        os.write(fd, content)
+    finally:
+        os.close(fd)
+
+
+_SETTLED: dict[tuple[int, int], tuple[int, int]] = {}
+"""Of folders we changed: when the system says they last changed, and when they had before we touched them."""
+
+
+def settled_ctime(folder: os.stat_result) -> int:
+    """When a folder last changed, not counting names that were held in it: those are no change of anybody's."""
+    ours, before = _SETTLED.get((folder.st_dev, folder.st_ino), (0, 0))
+    return before if folder.st_ctime_ns == ours else folder.st_ctime_ns
+
+
+@contextmanager
+def _unnoticed(folder: int) -> Iterator[None]:
+    """Remember when a folder last changed before we change it ourselves."""
+    before = settled_ctime(os.fstat(folder))
+    yield
+    now = os.fstat(folder)
+    _SETTLED[now.st_dev, now.st_ino] = (now.st_ctime_ns, before)
+
+
+def _is_locked(fd: int) -> bool:
+    """Take the lock that says "in use"; no is for one who is just removing it."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True  # a disk without locks: leftovers are then removed by whoever is first done
+    return True
+
+
+def _is_still(parent: int, name: str, fd: int) -> bool:
+    try:
+        found = os.stat(name, dir_fd=parent, follow_symlinks=False)
+    except OSError:
+        return False
+    return os.path.samestat(found, os.fstat(fd))
+
+
+def _is_ours(fd: int) -> bool:
+    return os.fstat(fd).st_mtime_ns == _MARK_NS

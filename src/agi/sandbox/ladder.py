@@ -1,0 +1,152 @@
+"""The ladder: which rung holds commands on this machine, found by trying, and told with what it does not hold.
+
+bubblewrap, else Landlock with a filter of system calls, else nothing, and that is said. Tried when first asked for, and
+again after a failure. Whether commands may run on a rung is for policy to say. May import: errors, config, sandbox.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+
+from agi.config.values import SandboxMode
+from agi.sandbox.base import Confinement, Limits, Rung
+from agi.sandbox.bubblewrap import Bubblewrap
+from agi.sandbox.cgroups import Groups, find_groups
+from agi.sandbox.landlock import Shim, landlock_version
+from agi.sandbox.plain import Plain
+from agi.sandbox.syscalls import PROCESSORS
+from agi.sandbox.trusted import find_trusted
+from agi.sandbox.trying import try_out, variants
+from agi.sandbox.wrapped import Wrapped, Wrapper
+
+_LATER = "What a command leaves in the workspace may run later, when you or your editor run it."
+_BUBBLEWRAP_GAPS = ("Files outside home folders can be read.", _LATER)
+_LANDLOCK_GAPS = (
+    "Files outside home folders can be read.",
+    _LATER,
+    "Protected files in the workspace (.git/hooks, .git/config, .mcp.json, .agi) are put back after a command, not "
+    "kept from it; the daemon's own data in .agi can be read and changed.",
+    "Other processes can be seen.",
+    "The mode, owner and times of files outside can be changed where you may change them.",
+    "Shared memory (/dev/shm) is the machine's.",
+    "Commands have no sockets at all, not even among themselves, and a list of allowed hosts counts as none.",
+)
+_NO_RUNG = "Commands run as you: they can read, change and reach everything that you can."
+_SINCE = {
+    2: "Files cannot be moved from folder to folder.",
+    3: "Files outside can be emptied where you may write to them.",
+    6: "Other processes of yours can be sent signals.",
+}
+"""What a version of Landlock older than these does not hold, or does not let."""
+
+
+class Ladder:
+    """What holds commands; one for a process."""
+
+    def __init__(self, env: Mapping[str, str], mode: SandboxMode = "auto") -> None:
+        self._env = dict(env)
+        self._mode = mode
+        self._found: tuple[Rung, Wrapper] | None = None
+        self._groups: Groups | None = None
+        self._lock = threading.Lock()
+        """It may be tried out by two threads at once; one of them waits."""
+
+    @property
+    def rung(self) -> Rung:
+        """What holds commands here; takes some milliseconds when first asked."""
+        return self._find()[0]
+
+    def failed(self) -> None:
+        """Say that a sandbox did not come about; what holds is found out anew."""
+        self._found = None
+
+    def close(self) -> None:
+        """Give back what commands were limited with."""
+        if self._groups is not None:
+            self._groups.close()
+
+    def wrap(self, argv: Sequence[str], confinement: Confinement, *, cwd: str, env: Mapping[str, str]) -> Wrapped:
+        """Make a command ready to run on the rung there is."""
+        _, wrapper = self._find()
+        group = self._groups.take(confinement.limits) if self._groups is not None else None
+        try:
+            wrapped = wrapper.wrap(argv, confinement, cwd=cwd, env=env, grouped=group is not None)
+        except BaseException:
+            if group is not None and self._groups is not None:
+                self._groups.give_back(group)
+            raise
+        if group is not None and self._groups is not None:
+            wrapped.on_start.append(group.adopt)
+            wrapped.until_over.callback(self._groups.give_back, group)
+            wrapped.notes.append(lambda: _hits(group.hits(), confinement.limits))
+        return wrapped
+
+    def _find(self) -> tuple[Rung, Wrapper]:
+        with self._lock:
+            if self._found is None:
+                if self._groups is None and sys.platform == "linux":
+                    self._groups = find_groups()
+                self._found = self._climb()
+            return self._found
+
+    def _climb(self) -> tuple[Rung, Wrapper]:
+        if self._mode == "off":
+            return Rung(name="none", gaps=(_NO_RUNG,), why=("switched off (sandbox.mode)",)), _unconfined()
+        bubblewrap, why_not = self._try_bubblewrap()
+        if bubblewrap is not None:
+            return Rung(name="bubblewrap", gaps=(*_BUBBLEWRAP_GAPS, *self._limit_gaps(bubblewrap))), bubblewrap
+        shim, why_not_either = self._try_landlock()
+        if shim is not None:
+            since = tuple(gap for version, gap in _SINCE.items() if shim.version < version)
+            gaps = (*_LANDLOCK_GAPS, *since, *self._limit_gaps(None))
+            return Rung(name="landlock", gaps=gaps, why=(why_not,)), shim
+        return Rung(name="none", gaps=(_NO_RUNG,), why=(why_not, why_not_either)), _unconfined()
+
+    def _limit_gaps(self, bubblewrap: Bubblewrap | None) -> tuple[str, ...]:
+        gaps = []
+        if self._groups is None:
+            gaps.append("Memory is limited for each process, not for a command as a whole: no control groups here.")
+            if os.getuid() == 0:
+                gaps.append("As root, the number of processes is not limited.")
+        if platform.machine() not in PROCESSORS:
+            gaps.append("System calls are not filtered on this kind of processor.")
+        if bubblewrap is not None and not bubblewrap.can_bind_descriptors:
+            gaps.append("This bubblewrap is old: commands that run at the same time could trick each other's sandbox.")
+        return tuple(gaps)
+
+    def _try_bubblewrap(self) -> tuple[Bubblewrap | None, str]:
+        program = find_trusted("bwrap", self._env.get("PATH", ""))
+        if program is None:
+            return None, "bubblewrap: not installed where only the system's owner can change it"
+        said = "it does not run"
+        for bubblewrap in variants(program):
+            said = try_out(bubblewrap, self._env)
+            if not said:
+                return bubblewrap, ""
+        return None, f"bubblewrap: {said}"
+
+    def _try_landlock(self) -> tuple[Shim | None, str]:
+        version = landlock_version()
+        if not version:
+            return None, "Landlock: not offered by this kernel"
+        if platform.machine() not in PROCESSORS:
+            return None, "Landlock: of no use without a filter of system calls for this kind of processor"
+        said = try_out(Shim(version), self._env)
+        return (None, f"Landlock: {said}") if said else (Shim(version), "")
+
+
+def _unconfined() -> Wrapper:
+    """Where nothing keeps commands in: on Linux, something still clears up after them."""
+    return Shim(0) if sys.platform == "linux" else Plain()
+
+
+def _hits(hits: tuple[bool, bool], limits: Limits) -> list[str]:
+    memory, processes = hits
+    notes = ["it used more memory than a command may, and was ended"] if memory else []
+    if processes:
+        notes.append(f"it wanted more than {limits.processes} processes at a time, which was refused")
+    return notes

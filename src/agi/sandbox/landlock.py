@@ -1,0 +1,173 @@
+"""The second rung, and how the third is held: a shim that shuts itself in before it becomes the command.
+
+Landlock names what may be read and changed; a filter of system calls refuses what Landlock does not know, above all
+sockets. There is no namespace: other processes can be seen, protected files inside the workspace cannot be excepted, so
+they are looked at before and after. Without Landlock the same shim still limits and clears up. May import: sandbox.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import platform
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from agi.sandbox.base import Confinement
+from agi.sandbox.identity import git_identity
+from agi.sandbox.limits import MORE_LIKELY_TO_GO, threads_now, wanted
+from agi.sandbox.places import SCRATCH, Places, find_places, within
+from agi.sandbox.seccomp import Sockets, build_filter
+from agi.sandbox.survivors import COMMAND_MARKER, end_marked
+from agi.sandbox.watch import Watch
+from agi.sandbox.wrapped import Wrapped
+
+SHIM = Path(__file__).with_name("shim.py")
+GRACE_S = 0.4
+DRAIN_S = 0.2
+_PATIENCE_S = 6.0
+
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 2, 4, 8
+_TRUNCATE, _DEVICE_CONTROL = 1 << 14, 1 << 15
+_READ = _EXECUTE | _READ_FILE | _READ_DIR
+_MAKE_DEVICES = (1 << 6) | (1 << 11)
+_ON_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _DEVICE_CONTROL
+_RIGHTS_BY_VERSION = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1, 5: (1 << 16) - 1}
+_NO_TCP = 0b11
+_OWN_SIGNALS_AND_NAMES = 0b11
+_DEVICES_FOLDER = "/dev"
+_USABLE_DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts")
+
+
+def landlock_version() -> int:
+    """Which version of Landlock the kernel offers; 0 is none."""
+    import ctypes  # late: asked once
+
+    if not sys.platform.startswith("linux"):
+        return 0
+    return max(int(ctypes.CDLL(None).syscall(444, None, ctypes.c_size_t(0), 1)), 0)
+
+
+class Shim:
+    """Wraps commands by the shim; version 0 shuts nothing in."""
+
+    def __init__(self, version: int) -> None:
+        self.version = version
+
+    def wrap(
+        self, argv: Sequence[str], confinement: Confinement, *, cwd: str, env: Mapping[str, str], grouped: bool
+    ) -> Wrapped:
+        """Make a command ready; it starts where it is started."""
+        mark = os.urandom(8).hex()
+        wrapped = Wrapped()
+        wrapped.patience_s = _PATIENCE_S
+        wrapped.sweep = lambda: end_marked(COMMAND_MARKER, (mark,))
+        try:
+            wrapped.env = {**env, COMMAND_MARKER: mark}
+            rules = program = None
+            if self.version:
+                rules, program = self._shut_in(wrapped, confinement), _filter(confinement)
+            policy = {
+                "duty": "hold",
+                "parent": os.getpid(),
+                "grace": GRACE_S,
+                "drain": DRAIN_S,
+                "report": wrapped.open_report(),
+                "limits": wanted(confinement.limits, grouped=grouped, others=threads_now()),
+                "score": MORE_LIKELY_TO_GO,
+                "landlock": rules,
+                "filter": program,
+            }
+            wrapped.argv = through_shim(wrapped, policy, argv)
+        except BaseException:
+            wrapped.close()
+            raise
+        return wrapped
+
+    def _shut_in(self, wrapped: Wrapped, confinement: Confinement) -> dict[str, object]:
+        places = find_places(confinement, wrapped.env)
+        tmp = _private_folder(wrapped, confinement)
+        wrapped.env.update(_own_folders(tmp, wrapped.env))
+        if not confinement.read_only:
+            free = confinement.may_create_repository
+            wrapped.notes.append(Watch(str(confinement.workspace), may_create_repository=free).put_back)
+        files = _RIGHTS_BY_VERSION[min(self.version, max(_RIGHTS_BY_VERSION))]
+        offline = confinement.network != "on"
+        return {
+            "size": 8 if self.version < 4 else 16 if self.version < 6 else 24,
+            "files": files,
+            "network": _NO_TCP if offline and self.version >= 4 else 0,
+            "scope": _OWN_SIGNALS_AND_NAMES if self.version >= 6 else 0,
+            "on_files": _ON_FILES & files,
+            "allowed": list(_allowed(places, confinement, tmp, files)),
+        }
+
+
+def through_shim(wrapped: Wrapped, policy: Mapping[str, object], argv: Sequence[str]) -> list[str]:
+    """The command as the shim runs it; -I and -S keep the workspace and the environment out of it."""
+    fd = os.memfd_create("agi")
+    wrapped.until_started.callback(os.close, fd)
+    os.write(fd, marshal.dumps(dict(policy)))
+    os.lseek(fd, 0, os.SEEK_SET)
+    wrapped.pass_fds.append(fd)
+    return [sys.executable, "-I", "-S", str(SHIM), str(fd), *argv]
+
+
+def _filter(confinement: Confinement) -> bytes | None:
+    internet = confinement.network == "on"
+    return build_filter(platform.machine(), Sockets(internet=internet, unix=confinement.unix_sockets))
+
+
+def _allowed(places: Places, confinement: Confinement, tmp: str, files: int) -> Iterator[tuple[str, int]]:
+    change = files & ~_MAKE_DEVICES
+    veiled = (*places.homes, *SCRATCH, *places.hidden, _DEVICES_FOLDER)
+    for top in ("/", *places.readable):
+        for path in _without(top, veiled if top == "/" else places.hidden):
+            yield path, _READ
+    yield _DEVICES_FOLDER, _READ_DIR
+    for device in _USABLE_DEVICES:
+        yield f"{_DEVICES_FOLDER}/{device}", _READ_FILE | _WRITE_FILE | (_DEVICE_CONTROL & files)
+    for place in (tmp, f"{_DEVICES_FOLDER}/shm", *map(str, confinement.writable)):
+        yield os.path.realpath(place), change
+    yield str(confinement.workspace), _READ if confinement.read_only else change
+
+
+def _without(place: str, veiled: Collection[str]) -> Iterator[str]:
+    """The fewest places that make up all of one but what is veiled of it."""
+    if place in veiled or os.path.islink(place):
+        return
+    if any(within(one, place) for one in veiled):
+        for name in os.listdir(place):
+            yield from _without(os.path.join(place, name), veiled)
+    else:
+        yield place
+
+
+def _private_folder(wrapped: Wrapped, confinement: Confinement) -> str:
+    if confinement.tmp is not None:
+        return str(confinement.tmp)
+    import shutil  # late: on this rung only
+    import tempfile
+
+    folder = os.path.realpath(tempfile.mkdtemp(prefix="agi-"))
+    wrapped.until_over.callback(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def _own_folders(tmp: str, env: Mapping[str, str]) -> dict[str, str]:
+    """Where programs may put what they would put into home, which they cannot reach."""
+    home = env.get("HOME", "")
+    settings = Path(tmp, "config")
+    settings.mkdir(exist_ok=True)
+    identity = Path(tmp, "gitconfig")
+    identity.write_bytes(git_identity(home, env.get("XDG_CONFIG_HOME") or f"{home}/.config"))
+    return {
+        "TMPDIR": tmp,
+        "XDG_CONFIG_HOME": str(settings),
+        "XDG_CACHE_HOME": str(Path(tmp, "cache")),
+        "XDG_DATA_HOME": str(Path(tmp, "data")),
+        "XDG_STATE_HOME": str(Path(tmp, "state")),
+        "npm_config_cache": str(Path(tmp, "npm")),
+        "GIT_CONFIG_GLOBAL": str(identity),
+    }

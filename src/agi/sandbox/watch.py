@@ -1,0 +1,163 @@
+"""Protected files of a workspace looked at before a command and put back after it, where they cannot be kept from it.
+
+For rungs that cannot except a file inside a folder. What a command put in their place is set aside, not thrown away: it
+may have been the user. All steps go from folder to folder by descriptor and follow no link: what a command planted must
+not lead us out. May import: nothing of ours.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from itertools import count
+
+from msgspec import Struct
+
+PROTECTED = (
+    ".git/config",
+    ".git/config.worktree",
+    ".git/commondir",
+    ".git/hooks",
+    ".mcp.json",
+    ".agi/config.json",
+    ".agi/agents.json",
+    ".agi/mcp.json",
+    ".agi/agents",
+    ".agi/tools",
+    ".agi/skills",
+)
+"""What a command must not change, files and folders with all that is in them."""
+HOLDERS = (".git", ".agi")
+"""What holds them: a link must stay that link, and what was not there must not be there."""
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_LARGEST = 1 << 20
+_MOST = 500
+
+
+class _Seen(Struct, frozen=True):
+    """What was at a path: a file's bytes and mode, a link's target, a folder, or something else."""
+
+    kind: str
+    content: bytes = b""
+    mode: int = 0
+
+
+class Watch:
+    """A look at the protected files, taken when it is made."""
+
+    def __init__(self, workspace: str, *, may_create_repository: bool = False) -> None:
+        self._workspace = workspace
+        self._may_create_repository = may_create_repository
+        self._before = self._look()
+
+    def put_back(self) -> tuple[str, ...]:
+        """Undo what was changed since; says what."""
+        undone: list[str] = []
+        # Once more after a folder was put back: what it holds could not be seen before.
+        for _ in range(2):
+            after = self._look()
+            for path in sorted(self._before.keys() | after.keys()):
+                was, now = self._before.get(path), after.get(path)
+                if was != now and self._is_protected(path, now) and self._undo(path, was):
+                    undone.append(path)
+        return (f"put back, since commands may not change it: {', '.join(dict.fromkeys(undone))}",) if undone else ()
+
+    def _is_protected(self, path: str, now: _Seen | None) -> bool:
+        if self._may_create_repository and ".git" not in self._before and path.split("/")[0] == ".git":
+            return False
+        return path not in HOLDERS or now is not None  # a folder that was moved away is no danger
+
+    def _look(self) -> dict[str, _Seen]:
+        found: dict[str, _Seen] = {}
+        with suppress(OSError), _opened(os.open(self._workspace, _FOLDER)) as root:
+            for path in HOLDERS:
+                if seen := _see(root, path):
+                    found[path] = seen
+            for path in PROTECTED:
+                _gather(root, path, found)
+        return found
+
+    def _undo(self, path: str, was: _Seen | None) -> bool:
+        folder, _, name = path.rpartition("/")
+        try:
+            with _opened(os.open(self._workspace, _FOLDER)) as root, _opened(_beneath(root, folder)) as parent:
+                _set_aside(parent, name)
+                if was is not None:
+                    _make(parent, name, was)
+        except OSError:
+            return False
+        return True
+
+
+@contextmanager
+def _opened(fd: int) -> Iterator[int]:
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _beneath(root: int, folder: str) -> int:
+    """Open a folder step by step, following no link."""
+    fd = os.dup(root)
+    for name in folder.split("/") if folder else ():
+        with _opened(fd):
+            fd = os.open(name, _FOLDER, dir_fd=fd)
+    return fd
+
+
+def _gather(root: int, path: str, found: dict[str, _Seen]) -> None:
+    if len(found) >= _MOST or (seen := _see(root, path)) is None:
+        return
+    found[path] = seen
+    if seen.kind == "folder":
+        with suppress(OSError), _opened(_beneath(root, path)) as fd:
+            for name in sorted(os.listdir(fd)):
+                if ".refused-" not in name:
+                    _gather(root, f"{path}/{name}", found)
+
+
+def _see(root: int, path: str) -> _Seen | None:
+    folder, _, name = path.rpartition("/")
+    with suppress(OSError), _opened(_beneath(root, folder)) as parent:
+        info = os.stat(name, dir_fd=parent, follow_symlinks=False)
+        if stat.S_ISLNK(info.st_mode):
+            return _Seen("link", os.fsencode(os.readlink(name, dir_fd=parent)))
+        if stat.S_ISDIR(info.st_mode):
+            return _Seen("folder")
+        if stat.S_ISREG(info.st_mode) and info.st_size <= _LARGEST:
+            return _Seen("file", _content(parent, name), stat.S_IMODE(info.st_mode))
+        return _Seen("other", f"{info.st_ino} {info.st_size} {info.st_mtime_ns}".encode())
+    return None
+
+
+def _content(parent: int, name: str) -> bytes:
+    with open(os.open(name, _FILE, dir_fd=parent), "rb") as file:
+        return file.read(_LARGEST)
+
+
+def _set_aside(parent: int, name: str) -> None:
+    for number in count(1):
+        try:
+            os.stat(f"{name}.refused-{number}", dir_fd=parent, follow_symlinks=False)
+        except FileNotFoundError:
+            with suppress(FileNotFoundError):
+                os.rename(name, f"{name}.refused-{number}", src_dir_fd=parent, dst_dir_fd=parent)
+            return
+
+
+def _make(parent: int, name: str, was: _Seen) -> None:
+    if was.kind == "link":
+        os.symlink(os.fsdecode(was.content), name, dir_fd=parent)
+    elif was.kind == "folder":
+        os.mkdir(name, dir_fd=parent)
+    elif was.kind == "file":
+        fd = os.open(name, _NEW, was.mode, dir_fd=parent)
+        with open(fd, "wb") as file:
+            os.fchmod(fd, was.mode)
+            file.write(was.content)

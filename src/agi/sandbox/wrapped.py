@@ -1,0 +1,118 @@
+"""A command made ready to run in a sandbox: its arguments and environment, and what to do before and after.
+
+Who starts it calls `started` once it runs and `close` once it is over, or never ran. May import: sandbox.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from typing import Protocol
+
+from agi.sandbox.base import Aftermath, Confinement
+
+STARTED, LEFT_SOME, ENDED_ALL = b"s", b"l", b"e"
+"""What the inner side says of itself, a letter each, over a pipe."""
+
+
+class Wrapped:
+    """One start of one command."""
+
+    def __init__(self) -> None:
+        self.argv: Sequence[str] = ()
+        self.env: dict[str, str] = {}
+        self.pass_fds: list[int] = []
+        """Descriptors the command's first process must inherit under the same numbers."""
+        self.hides_signals = False
+        """Whether an end by a signal shows as an exit code above 128."""
+        self.patience_s = 0.0
+        """How much longer than others it may take to end by itself when asked to: someone inside clears up."""
+        self.on_start: list[Callable[[int], None]] = []
+        """To be done as soon as it runs, in its event loop; given its process id."""
+        self.notes: list[Callable[[], Sequence[str]]] = []
+        """To be asked once it is over."""
+        self.sweep: Callable[[], int] | None = None
+        """How to end what the inner side did not say it has ended; tells how many there were."""
+        self.until_started = ExitStack()
+        self.until_over = ExitStack()
+        self._report = -1
+        self._leave = -1
+        self._said = b""
+
+    def open_report(self) -> int:
+        """Make the pipe over which the inner side says that it has begun, and whether it left something running."""
+        self._report, inner = os.pipe()
+        os.set_blocking(self._report, False)
+        self._share(self._report, inner)
+        return inner
+
+    def open_leave(self) -> int:
+        """Make the pipe over which the inner side, when it has begun, is given leave to go on.
+
+        A watcher that dies while the sandbox is built does not take it along. So nothing is run before someone who is
+        alive has answered; if all who could are gone, the pipe ends, and so does the inner side.
+        """
+        inner, self._leave = os.pipe()
+        self._share(self._leave, inner)
+        self.on_start.append(self._wait_for_report)
+        return inner
+
+    def give_leave(self) -> None:
+        """Let it go on as soon as it has begun, unasked: for who cannot listen while it runs."""
+        if self._leave >= 0:
+            os.write(self._leave, b"g\n")
+
+    def started(self, pid: int) -> None:
+        """The process is there and has inherited what it needs; said in the event loop."""
+        self.until_started.close()
+        for act in self.on_start:
+            act(pid)
+
+    def close(self) -> Aftermath:
+        """Give back everything, and say what is known."""
+        self.until_started.close()
+        try:
+            said = self._hear()
+            left = LEFT_SOME in said
+            if self.sweep is not None and STARTED in said and ENDED_ALL not in said:
+                left = bool(self.sweep()) or left
+            notes = tuple(note for ask in self.notes for note in ask())
+            return Aftermath(started=self._report < 0 or STARTED in said, leftovers=left, notes=notes)
+        finally:
+            self.until_over.close()
+
+    def _share(self, ours: int, inner: int) -> None:
+        self.until_over.callback(os.close, ours)
+        self.until_started.callback(os.close, inner)
+        self.pass_fds.append(inner)
+
+    def _hear(self) -> bytes:
+        if self._report >= 0:
+            with suppress(OSError):
+                self._said += os.read(self._report, 64)
+        return self._said
+
+    def _wait_for_report(self, pid: int) -> None:
+        import asyncio  # late: whoever calls this has it
+
+        loop = asyncio.get_running_loop()
+        waiting = self.until_over.enter_context(ExitStack())
+        waiting.callback(loop.remove_reader, self._report)
+
+        def answer() -> None:
+            waiting.close()
+            if STARTED in self._hear():
+                with suppress(OSError):
+                    self.give_leave()
+
+        loop.add_reader(self._report, answer)
+
+
+class Wrapper(Protocol):
+    """One way to keep commands in."""
+
+    def wrap(
+        self, argv: Sequence[str], confinement: Confinement, *, cwd: str, env: Mapping[str, str], grouped: bool
+    ) -> Wrapped:
+        """Make a command ready; `grouped` if its memory and processes are limited by other means."""

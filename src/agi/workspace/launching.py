@@ -1,0 +1,116 @@
+"""Start a program, in a sandbox if there is a cell for it, and clear up after it: where both come together.
+
+What is run and what its output is for is not known here. Must be used inside a running event loop, in its own thread:
+a sandbox ends with the thread that started it. May import: errors, sandbox, workspace.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agi.errors import Unavailable
+from agi.sandbox.base import Aftermath
+from agi.workspace.children import Channel, Child
+
+if TYPE_CHECKING:
+    from agi.sandbox.cell import Cell
+    from agi.sandbox.wrapped import Wrapped
+
+_SIGNALS_BEGIN = 128
+
+
+class Launched:
+    """A program that was started; `close` it in the end, whatever happened."""
+
+    def __init__(self, child: Child, wrapped: Wrapped | None, cell: Cell | None) -> None:
+        self.child = child
+        self._wrapped = wrapped
+        self._cell = cell
+        self._aftermath: Aftermath | None = None
+
+    @property
+    def pid(self) -> int:
+        """The process that stands for it."""
+        return self.child.pid
+
+    async def end(self, grace_s: float) -> bool:
+        """End it and all it started: ask, wait a little, then insist; False if nobody was left to end."""
+        return await self.child.end(grace_s + (self._wrapped.patience_s if self._wrapped else 0))
+
+    def stop(self) -> None:
+        """End it at once, without waiting for that."""
+        if self._wrapped is not None and self._wrapped.patience_s:
+            self.child.signal(signal.SIGTERM)  # someone inside clears up
+        else:
+            self.child.kill()
+
+    def close(self) -> Aftermath:
+        """Kill what is left, give back what the sandbox took, and say what is known; again it says the same."""
+        if self._aftermath is None:
+            self.child.abandon()
+            self._aftermath = self._wrapped.close() if self._wrapped else Aftermath()
+            if not self._aftermath.started and self._cell is not None:
+                self._cell.ladder.failed()
+        return self._aftermath
+
+    def ending(self) -> tuple[int | None, str]:
+        """The exit code, or the name of the signal that ended it; neither while it runs."""
+        code = self.child.returncode
+        if code is None:
+            return None, ""
+        if code < 0:
+            return None, signal_name(-code)
+        if self._wrapped is not None and self._wrapped.hides_signals and code > _SIGNALS_BEGIN:
+            name = signal_name(code - _SIGNALS_BEGIN)
+            return (None, name) if name in signal.Signals.__members__ else (code, "")
+        return code, ""
+
+
+def launch(
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    on_bytes: Callable[[Channel, bytes], None],
+    stdin: int = subprocess.DEVNULL,
+    cell: Cell | None = None,
+) -> Launched:
+    """Start a program; without a cell it is not confined, which is for programs of our own choosing."""
+    if cell is None:
+        return Launched(Child(argv, cwd=cwd, env=env, on_bytes=on_bytes, stdin=stdin), None, None)
+    wrapped = cell.wrap(argv, cwd=cwd, env=env)
+    try:
+        child = Child(
+            wrapped.argv,
+            cwd=cwd,
+            env=wrapped.env,
+            on_bytes=on_bytes,
+            stdin=stdin,
+            pass_fds=wrapped.pass_fds,
+            has_inner_group=wrapped.hides_signals,
+        )
+        wrapped.started(child.pid)
+    except BaseException:
+        wrapped.close()
+        raise
+    return Launched(child, wrapped, cell)
+
+
+def refuse_unstarted(aftermath: Aftermath, said: str) -> None:
+    """Raise if the sandbox failed before the command began; nothing ran then."""
+    if not aftermath.started:
+        why = said.strip().rpartition("\n")[2][:300] or "it gave no reason"
+        hint = "Nothing was run. `agi doctor` tells which sandbox works here."
+        raise Unavailable(f"The sandbox could not be started: {why}.", hint=hint, code="sandbox_failed")
+
+
+def signal_name(number: int) -> str:
+    """The name of a signal, also of one that has none."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,251 @@
+"""What a command sees and may change on the rungs that keep it in."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+SECRET = "a key"
+KEYS = (".ssh/id", ".aws/credentials", ".config/agi/config.json", ".netrc", ".cargo/credentials.toml")
+
+
+@pytest.fixture
+def home(elsewhere):
+    """A home folder with keys, tools and settings in it."""
+    for name in (*KEYS, "notes"):
+        (elsewhere / name).parent.mkdir(parents=True, exist_ok=True)
+        (elsewhere / name).write_text(SECRET)
+    for name in (".cargo/bin/tool", "own/bin/other", "bin/mine"):
+        (elsewhere / name).parent.mkdir(parents=True, exist_ok=True)
+        (elsewhere / name).write_text("#!/bin/sh\necho found $0\n")
+        (elsewhere / name).chmod(0o755)
+    return elsewhere
+
+
+def at(home):
+    path = f"{home}/.cargo/bin:{home}/own/bin:{home}/bin:{home}/.ssh:/usr/bin:/bin"
+    return {"HOME": str(home), "PATH": path}
+
+
+async def test_home_is_not_there_but_for_the_tools_path_names(confined, home):
+    """Keys, settings and notes are hidden; programs run, and even beside them a key is not shown."""
+    keys = " ".join(f"{home}/{name}" for name in KEYS)
+    result = await confined(f"tool; other; mine; cat {home}/.*/* {keys} {home}/notes", env=at(home))
+
+    assert result.stdout.head.splitlines()[:3] == [
+        f"found {home}/{name}" for name in (".cargo/bin/tool", "own/bin/other", "bin/mine")
+    ]
+    assert SECRET not in result.stdout.head
+
+
+async def test_home_and_tmp_are_empty_folders_of_ones_own(in_bubblewrap, home):
+    """Programs that keep things at home work, and what they keep is gone with them."""
+    await in_bubblewrap("mkdir -p ~/.cache/x && echo y > ~/.cache/x/z && echo y > /tmp/left", env=at(home))
+    result = await in_bubblewrap("ls -A ~ /tmp /run; echo $TMPDIR", env=at(home))
+
+    assert ".cache" not in result.stdout.head
+    assert "left" not in result.stdout.head
+    assert result.stdout.head.endswith("/tmp\n")
+    assert sorted(os.listdir(home)) == [".aws", ".cargo", ".config", ".netrc", ".ssh", "bin", "notes", "own"]
+
+
+async def test_a_private_tmp_lasts_from_command_to_command(confined, tmp_path):
+    """Where the caller keeps one."""
+    tmp = tmp_path / "private"
+    tmp.mkdir()
+    await confined("echo kept > $TMPDIR/left", tmp=tmp)
+    result = await confined("cat $TMPDIR/left", tmp=tmp)
+
+    assert result.stdout.head == "kept\n"
+
+
+async def test_places_that_are_named_may_be_read_or_changed(confined, home, tmp_path):
+    """The caller has the last word on single places."""
+    more = tmp_path / "more"
+    more.mkdir()
+    result = await confined(
+        f"cat {home}/notes; echo x > {home}/notes; echo new > {more}/file",
+        env=at(home),
+        readable=(home / "notes",),
+        writable=(more,),
+    )
+
+    assert result.stdout.head == SECRET
+    assert (home / "notes").read_text() == SECRET
+    assert (more / "file").read_text() == "new\n"
+
+
+async def test_hidden_places_are_hidden_wherever_they_are(in_bubblewrap, elsewhere, workspace):
+    """Outside the workspace and inside it, folders and files."""
+    (elsewhere / "state").mkdir()
+    (workspace / "state").mkdir()
+    places = [elsewhere / "state/token", elsewhere / "alone", workspace / "state/token", workspace / "alone"]
+    for place in places:
+        place.write_text(SECRET)
+    hidden = (elsewhere / "state", elsewhere / "alone", workspace / "state", workspace / "alone")
+
+    result = await in_bubblewrap(f"cat {' '.join(map(str, places))}; rm -rf state alone", hidden=hidden)
+
+    assert SECRET not in result.stdout.head
+    assert all(place.read_text() == SECRET for place in places)
+
+
+async def test_of_our_folder_only_what_belongs_to_the_project_is_seen(in_bubblewrap, workspace):
+    """The log and the token are not; settings that hold a key are not; nothing of it can be changed."""
+    ours = workspace / ".agi"
+    (ours / "sessions/s").mkdir(parents=True)
+    (ours / "tools/t").mkdir(parents=True)
+    for name in ("agi.sqlite", "daemon.json", "sessions/s/events.ndjson"):
+        (ours / name).write_text(SECRET)
+    (ours / "tools/t/tool.py").write_text("code")
+    (ours / "agents.json").write_text("{}")
+    (ours / "config.json").write_text('{"providers": {"x": {"apiKey": "sk"}}}')
+
+    result = await in_bubblewrap(
+        "find .agi -type f | sort; cat .agi/*; echo x > .agi/agents.json; echo x > .agi/new; rm -rf .agi; mv .agi a"
+    )
+
+    assert result.stdout.head.splitlines()[:3] == [".agi/agents.json", ".agi/tools/t/tool.py", "{}"]
+    assert SECRET not in result.stdout.head
+    assert sorted(os.listdir(ours)) == ["agents.json", "agi.sqlite", "config.json", "daemon.json", "sessions", "tools"]
+    assert (ours / "agents.json").read_text() == "{}"
+
+
+async def test_a_tool_of_the_projects_can_be_shown_to_be_run(in_bubblewrap, workspace):
+    """What lies in a hidden folder can be named as readable."""
+    tool = workspace / ".agi/private/tool.py"
+    tool.parent.mkdir(parents=True)
+    tool.write_text("print('ran')")
+
+    result = await in_bubblewrap("python3 .agi/private/tool.py", readable=(tool,))
+
+    assert result.stdout.head == "ran\n"
+
+
+async def test_a_workspace_may_be_only_looked_at(confined, workspace):
+    """For questions; nothing is made in it, not even for a moment."""
+    (workspace / "file").write_text("content")
+
+    result = await confined("cat file; echo x > file; touch new; mkdir .git", read_only=True)
+
+    assert result.stdout.head == "content"
+    assert os.listdir(workspace) == ["file"]
+    assert (workspace / "file").read_text() == "content"
+
+
+async def test_a_workspace_that_is_a_home_folder_hides_its_keys(in_bubblewrap, home):
+    """Home cannot be hidden from those who work in it, but what is there of keys is, and no start-up file changes."""
+    (home / ".bashrc").write_text("# theirs\n")
+    result = await in_bubblewrap(
+        "cat .ssh/id .aws/credentials .config/agi/config.json .netrc; cat notes; echo evil >> .bashrc; echo ok > new",
+        workspace=home,
+        env=at(home),
+    )
+
+    assert result.stdout.head == SECRET
+    assert (home / ".bashrc").read_text() == "# theirs\n"
+    assert (home / "new").read_text() == "ok\n"
+    assert (home / ".ssh/id").read_text() == SECRET
+
+
+@pytest.fixture
+def virtual_environment(workspace):
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", workspace / ".venv"], check=True)
+
+
+@pytest.mark.usefixtures("virtual_environment")
+async def test_a_virtual_environment_in_the_workspace_works(confined, workspace):
+    """Its Python may lie in a home folder."""
+    result = await confined(".venv/bin/python -c 'import sys, json, ctypes; print(sys.prefix)'")
+
+    assert (result.stdout.head, result.stderr.head) == (f"{workspace}/.venv\n", "")
+
+
+async def test_a_virtual_environment_cannot_show_another_folder(in_bubblewrap, workspace, home):
+    """Where its link leads is the workspace's word, which may be hostile."""
+    (workspace / ".venv/bin").mkdir(parents=True)
+    (home / ".ssh/bin").mkdir()
+    (home / ".ssh/bin/python3.11").write_text("")
+    (workspace / ".venv/bin/python").symlink_to(home / ".ssh/bin/python3.11")
+
+    result = await in_bubblewrap(f"cat {home}/.ssh/id", env=at(home))
+
+    assert SECRET not in result.stdout.head
+
+
+MAKEFILE = "all: hello\n\t./hello\nhello: hello.c\n\t$(CC) -o $@ $<\n"
+HELLO = '#include <stdio.h>\nint main(void) { puts("hello"); return 0; }\n'
+PACKAGE = '{"name": "x", "version": "1.0.0", "scripts": {"test": "node test.js"}}'
+NODE = (
+    "const {Worker} = require('worker_threads');"
+    "console.log(require('child_process').execSync('echo child').toString().trim());"
+    "new Worker('require(\"worker_threads\").parentPort.postMessage(42)', {eval: true}).on('message', console.log)"
+)
+
+
+@pytest.mark.parametrize(
+    ("program", "files", "command", "says"),
+    [
+        ("gcc", {"Makefile": MAKEFILE, "hello.c": HELLO}, "make -s CC=gcc", "hello\n"),
+        ("node", {"test.js": NODE}, "node test.js", "child\n42\n"),
+        ("npm", {"package.json": PACKAGE, "test.js": NODE}, "npm test --silent", "child\n42\n"),
+        ("perl", {}, "perl -e 'print 6*7, qq(\\n)'", "42\n"),
+        ("git", {}, "git --version | cut -c1-3", "git\n"),
+        ("cargo", {"Cargo.toml": '[package]\nname = "x"\nversion = "0.1.0"\n', "src/main.rs": "fn main() {}\n"},
+         "cargo build -q --offline && ls target/debug/x", "target/debug/x\n"),
+        ("go", {"go.mod": "module x\n", "main.go": 'package main\nfunc main() { println("x") }\n'},
+         "go run . 2>&1", "x\n"),
+    ],
+)  # fmt: skip
+async def test_ordinary_tools_work(confined, workspace, program, files, command, says):
+    """Compilers, runtimes and package managers, as far as they are installed here."""
+    if shutil.which(program) is None:
+        pytest.skip(f"{program} is not installed")
+    for name, content in files.items():
+        (workspace / name).parent.mkdir(exist_ok=True)
+        (workspace / name).write_text(content)
+
+    result = await confined(command, timeout_s=100)
+
+    assert (result.stdout.head, result.exit_code) == (says, 0), result.stderr.head
+
+
+async def test_a_test_suite_works(confined, workspace):
+    """With temporary folders, processes of its own and shared memory."""
+    (workspace / "test_it.py").write_text(
+        "import multiprocessing\n"
+        "def test_it(tmp_path):\n"
+        "    (tmp_path / 'x').write_text('y')\n"
+        "    with multiprocessing.Pool(2) as pool:\n"
+        "        assert pool.map(abs, [-1, 2]) == [1, 2]\n"
+    )
+
+    result = await confined(f"{sys.executable} -m pytest -q -p no:cacheprovider test_it.py", timeout_s=100)
+
+    assert result.exit_code == 0, result.stdout.head + result.stderr.head
+
+
+async def test_no_key_of_the_daemons_is_found_by_a_command(on_every_rung, monkeypatch, workspace):
+    """Neither in its own environment nor in that of any process it can see, by name or by value."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-planted-for-this-test")
+    result = await on_every_rung("env; tr '\\0' '\\n' < /proc/self/environ")
+
+    assert "sk-planted" not in result.stdout.head
+
+
+@pytest.fixture
+def holder():
+    """A process with a key in its environment, as the daemon may be one."""
+    process = subprocess.Popen(["sleep", "60"], env={"OPENAI_API_KEY": "sk-planted-elsewhere"})
+    yield process.pid
+    process.kill()
+    process.wait()
+
+
+async def test_the_daemons_environment_cannot_be_read(confined, holder):
+    """Whoever started the daemon may have given it keys."""
+    result = await confined(f"cat /proc/{holder}/environ /proc/{os.getpid()}/environ /proc/[0-9]*/environ")
+
+    assert "sk-planted-elsewhere" not in result.stdout.head

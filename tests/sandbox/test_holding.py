@@ -1,0 +1,109 @@
+"""Names that are kept free: taken while someone needs it, gone afterwards, and never anyone else's."""
+
+import os
+import subprocess
+import sys
+
+from agi.sandbox.holding import hold, settled_ctime
+
+
+def test_a_free_name_is_taken_by_an_empty_folder_and_given_back(tmp_path):
+    """Nothing is left behind."""
+    held = hold(str(tmp_path / "name"))
+
+    assert (tmp_path / "name").is_dir()
+    held.release()
+    assert os.listdir(tmp_path) == []
+
+
+def test_the_last_of_several_removes_it(tmp_path):
+    """Commands run at the same time; each may be the last."""
+    first, second = hold(str(tmp_path / "name")), hold(str(tmp_path / "name"))
+
+    first.release()
+    assert os.listdir(tmp_path) == ["name"]
+    second.release()
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_name_that_is_not_free_is_left_alone(tmp_path):
+    """What is somebody's stays, whatever it is."""
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "link").symlink_to("nowhere")
+
+    assert [hold(str(tmp_path / name)) for name in ("folder", "file", "link")] == [None, None, None]
+    assert sorted(os.listdir(tmp_path)) == ["file", "folder", "link"]
+
+
+def test_what_someone_made_his_own_meanwhile_is_left(tmp_path):
+    """A user may begin to use the folder, or remove it, while a long command runs."""
+    used, removed = hold(str(tmp_path / "used")), hold(str(tmp_path / "removed"))
+    (tmp_path / "used" / "file").write_text("x")
+    (tmp_path / "removed").rmdir()
+    (tmp_path / "removed").write_text("now a file")
+
+    used.release()
+    removed.release()
+
+    assert sorted(os.listdir(tmp_path)) == ["removed", "used"]
+
+
+def test_a_file_is_taken_with_its_content_and_left_if_it_was_changed(tmp_path):
+    """A changed file is somebody's."""
+    same, changed = hold(str(tmp_path / "same"), b".\n"), hold(str(tmp_path / "changed"), b".\n")
+    (tmp_path / "changed").write_text("../other\n")
+
+    assert (tmp_path / "same").read_bytes() == b".\n"
+    same.release()
+    changed.release()
+    assert os.listdir(tmp_path) == ["changed"]
+
+
+def test_what_a_process_left_that_died_is_taken_over_and_removed(tmp_path):
+    """A kill in the middle leaves a name behind; the next command in that folder gives it back."""
+    code = f"import os; from agi.sandbox.holding import hold; hold({str(tmp_path / 'name')!r}); os._exit(9)"
+    subprocess.run([sys.executable, "-c", code], check=False)
+    assert os.listdir(tmp_path) == ["name"]
+
+    held = hold(str(tmp_path / "name"))
+
+    held.release()
+    assert os.listdir(tmp_path) == []
+
+
+def test_where_nothing_can_be_made_nothing_is_held(tmp_path):
+    """No folder, no name; then a command cannot make it either."""
+    assert hold(str(tmp_path / "no" / "name")) is None
+    assert hold("/proc/name") is None
+
+
+def test_a_held_name_is_no_change_of_the_folder(tmp_path):
+    """Whoever asks whether a command changed something must not be told of what we did for it."""
+    before = os.stat(tmp_path).st_ctime_ns
+    held, second = hold(str(tmp_path / "name")), hold(str(tmp_path / "other"))
+    assert settled_ctime(os.stat(tmp_path)) == before
+    held.release()
+    second.release()
+    assert settled_ctime(os.stat(tmp_path)) == before
+
+    held = hold(str(tmp_path / "name"))
+    ours = changed = os.stat(tmp_path).st_ctime_ns
+    while changed == ours:  # clocks of disks are coarse
+        (tmp_path / "theirs").unlink(missing_ok=True)
+        (tmp_path / "theirs").write_text("x")
+        changed = os.stat(tmp_path).st_ctime_ns
+    held.release()
+
+    assert settled_ctime(os.stat(tmp_path)) == changed > before
+
+
+def test_no_descriptor_is_left(tmp_path):
+    """Held or not."""
+    before = len(os.listdir("/proc/self/fd"))
+    (tmp_path / "theirs").mkdir()
+
+    hold(str(tmp_path / "theirs"))
+    hold(str(tmp_path / "name")).release()
+
+    assert len(os.listdir("/proc/self/fd")) == before
