@@ -1,0 +1,1 @@
+"""Commands that outlive the call that started them: kept, listened to, waited for, ended."""
