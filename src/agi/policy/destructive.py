@@ -7,62 +7,44 @@ program whose name is known only when it runs, unseen code given to a shell. May
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from itertools import pairwise
 from types import MappingProxyType
 
-from agi.policy.commands import UNKNOWN, SimpleCommand, Unreadable, has_option, read_line
+from agi.policy.bash.seen import Part, Seen, is_hidden, is_interpreter, see
+from agi.policy.bash.values import UNKNOWN, SimpleCommand, has_option, names
+from agi.policy.bash.wrappers import CODE_TAKERS, MOST_WORDS, SHELLS, UNSURE, started_by
 from agi.policy.git_commands import git_destroys
+from agi.policy.places import leads_out
 
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-ALWAYS = _words(
+ALWAYS = names(
     "rm rmdir unlink shred srm rimraf wipe truncate dd fdisk sfdisk cfdisk parted sgdisk wipefs blkdiscard mkswap sudo "
     "doas pkexec shutdown reboot halt poweroff killall pkill userdel groupdel dropdb dropuser chattr mount umount "
     "iptables nft alias coproc"
 )
 """Programs that have no harmless use, or that could do anything."""
-WRAPPERS = _words(
-    "env nohup nice ionice time timeout stdbuf setsid exec command builtin chroot unshare nsenter xargs find fd "
-    "busybox toybox strace ltrace systemd-run firejail bwrap docker podman kubectl npx uv uvx poetry pipx watch "
-    "parallel script flock ssh su trap eval entr"
-)
-"""Programs that start another one, named somewhere among their arguments."""
-POSITIONAL = _words("chroot flock nsenter unshare bwrap firejail systemd-run")
-"""Those of them that take something else before it."""
-CODE_TAKERS = _words("eval trap ssh su watch parallel script flock entr")
-"""Those of them that give an argument to a shell."""
-SHELLS = _words("sh bash dash zsh ksh ash fish rbash csh tcsh pwsh powershell")
 TELLING: Mapping[str, frozenset[str]] = MappingProxyType(
     {
-        "aws": _words("rm rb terminate-instances"),
-        "az": _words("delete"),
-        "cargo": _words("publish yank"),
-        "crontab": _words("-r"),
-        "docker": _words("rm rmi prune kill down"),
-        "find": _words("-delete -fprint -fprint0 -fprintf -fls"),
-        "gcloud": _words("delete"),
-        "gh": _words("delete archive"),
-        "helm": _words("uninstall delete"),
-        "kubectl": _words("delete drain replace"),
-        "npm": _words("publish unpublish"),
-        "podman": _words("rm rmi prune kill down"),
-        "redis-cli": _words("flushall flushdb FLUSHALL FLUSHDB"),
-        "systemctl": _words("stop disable mask poweroff reboot"),
-        "terraform": _words("destroy apply"),
-        "tofu": _words("destroy apply"),
-        "twine": _words("upload"),
-        "uv": _words("publish"),
+        "aws": names("rm rb terminate-instances"),
+        "az": names("delete"),
+        "cargo": names("publish yank"),
+        "crontab": names("-r"),
+        "docker": names("rm rmi prune kill down"),
+        "find": names("-delete -fprint -fprint0 -fprintf -fls"),
+        "gcloud": names("delete"),
+        "gh": names("delete archive"),
+        "helm": names("uninstall delete"),
+        "kubectl": names("delete drain replace"),
+        "npm": names("publish unpublish"),
+        "podman": names("rm rmi prune kill down"),
+        "redis-cli": names("flushall flushdb FLUSHALL FLUSHDB"),
+        "systemctl": names("stop disable mask poweroff reboot"),
+        "terraform": names("destroy apply"),
+        "tofu": names("destroy apply"),
+        "twine": names("upload"),
+        "uv": names("publish"),
     }
 )
 """Programs that destroy, or cannot be taken back, when one of these words stands among their arguments."""
 
-_KEYWORDS = _words("if then elif else fi do done while until ! { } time")
-_HEADS = frozenset({"for", "select", "case"})
-_MOST_WORDS = 200
-_INTERPRETERS = _words("python pypy perl ruby node deno bun php lua rscript osascript awk gawk mawk nawk")
 _SQL = (
     *("drop table", "drop database", "drop schema", "drop index", "drop view", "drop user", "drop role"),
     *("truncate table", "delete from", "dropdatabase"),
@@ -72,18 +54,20 @@ _CODE = (
     *("system", "popen", "subprocess", "spawn", "exec", "eval", "fork"),
 )
 """Words in the code of another language that hint at deleting something, or at starting it."""
-_DEVICES = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/fd/")
-_SCRATCH = ("/tmp/", "/var/tmp/")  # noqa: S108 -- recognised, not used
-_PROTECTED = frozenset({"..", ".git", ".agi", ".mcp.json"})
+_POSITIONAL = names("chroot flock nsenter unshare bwrap firejail systemd-run")
+"""Programs that start another one and take something else before it."""
 
 
 def destroys(text: str) -> bool:
     """Tell whether a shell line could destroy something."""
-    try:
-        line = read_line(text)
-    except Unreadable:
+    return seen_destroys(text, see(text))
+
+
+def seen_destroys(text: str, seen: Seen) -> bool:
+    """The same, of a line that was looked at already."""
+    if seen.unreadable or seen.line is None or _has_any(text, _SQL):
         return True
-    return _has_any(text, _SQL) or any(_is_destructive(command, line.documents) for command in line.commands)
+    return any(_writes_away(command) for command in seen.line.commands) or any(map(_is_destructive, seen.parts))
 
 
 def _has_any(text: str, phrases: tuple[str, ...]) -> bool:
@@ -91,26 +75,39 @@ def _has_any(text: str, phrases: tuple[str, ...]) -> bool:
     return any(phrase in plain for phrase in phrases)
 
 
-def _is_destructive(command: SimpleCommand, documents: list[str]) -> bool:
-    words = _without_prefix(command.words)
-    if any(_leads_out(target) for target in (*command.overwrites, *command.appends)):
+def _writes_away(command: SimpleCommand) -> bool:
+    """Files outside, or a file that is emptied and nothing else."""
+    if any(leads_out(target) for target in (*command.overwrites, *command.appends)):
         return True
-    if command.overwrites and all(word in (":", "true") or _is_assignment(word) for word in command.words):
-        return True
-    documents = documents if command.reads_document else []
-    return bool(words) and (_is_hidden(words[0]) or _starts_destroyer(words, documents))
+    return bool(command.overwrites) and all(word in (":", "true") for word in command.words)
 
 
-def _without_prefix(words: list[str]) -> list[str]:
-    """Leave out keywords and assignments; `for x in …` starts nothing by itself."""
-    for index, word in enumerate(words):
-        if word in _HEADS:
-            return []
-        if word == "function":
-            return _without_prefix(words[index + 2 :])
-        if word not in _KEYWORDS and not _is_assignment(word):
-            return words[index:]
-    return []
+def _is_destructive(part: Part) -> bool:
+    if not part.words:
+        return part.command is not None and _writes_away(part.command)
+    if part.via and part.command is not None and _writes_away(part.command):
+        return True
+    if len(part.words) > MOST_WORDS:
+        return True
+    if is_hidden(part.words[0]) and not part.guessed:
+        return True
+    return _wraps_hidden(part) or _is_destroyer(part)
+
+
+def _wraps_hidden(part: Part) -> bool:
+    """Tell whether the program that another one starts is hidden; a word after an option may be its value, or it."""
+    started, name = started_by(part.words), part.name
+    if started is None or part.guessed or (started.certain and name not in UNSURE) or name in SHELLS:
+        return False
+    before = name
+    for word in part.words[1:]:
+        if is_hidden(word) and word != "{}" and not _is_assignment(word):
+            return True
+        ambiguous = word[:1] in ("-", "") or word[0].isdigit() or before[:1] == "-" or word in ("run", "exec")
+        if not ambiguous and not _is_assignment(word) and name not in _POSITIONAL:
+            return False
+        before = word
+    return name not in UNSURE and name not in CODE_TAKERS
 
 
 def _is_assignment(word: str) -> bool:
@@ -118,92 +115,45 @@ def _is_assignment(word: str) -> bool:
     return bool(equals) and name.removesuffix("+").partition("[")[0].isidentifier()
 
 
-def _is_hidden(word: str) -> bool:
-    """Tell whether a program's name is not what it seems: a variable, a pattern, letters that look alike."""
-    return word not in ("[", "[[") and (not word.isascii() or any(character in word for character in "*?[{" + UNKNOWN))
-
-
-def _starts_destroyer(words: list[str], documents: list[str]) -> bool:
-    """Look at a program; of one that starts another, at everything that could be the other."""
-    if _name(words[0]) not in WRAPPERS:
-        return _is_destroyer(words, documents)
-    if len(words) > _MOST_WORDS:
-        return True
-    later = [words[index:] for index in range(len(words))]
-    return any(_wraps_hidden(rest) or _is_destroyer(rest, documents) for rest in later)
-
-
-def _wraps_hidden(words: list[str]) -> bool:
-    """Tell whether the program that another one starts is hidden; a word after an option may be its value, or it."""
-    name, before = _name(words[0]), words[0]
-    for word in words[1:] if name in WRAPPERS else ():
-        if _is_hidden(word) and word != "{}" and not _is_assignment(word):
-            return True
-        ambiguous = word[:1] in ("-", "") or word[0].isdigit() or before[:1] == "-" or word in ("run", "exec")
-        if not ambiguous and not _is_assignment(word) and name not in POSITIONAL:
-            return False
-        before = word
-    return False
-
-
-def _is_destroyer(words: list[str], documents: list[str]) -> bool:
-    name, arguments = _name(words[0]), words[1:]
+def _is_destroyer(part: Part) -> bool:
+    name, arguments = part.name, part.words[1:]
     if name in ALWAYS or name.startswith("mkfs") or not TELLING.get(name, frozenset()).isdisjoint(arguments):
         return True
-    if name in CODE_TAKERS:
-        return any(destroys(argument) for argument in arguments)
     if name in SHELLS:
-        return _shell_destroys(arguments, documents)
-    if name.rstrip("0123456789.") in _INTERPRETERS:
-        return _code_destroys(name, arguments, documents)
+        return _shell_destroys(arguments, part.document)
+    if is_interpreter(name):
+        return _code_destroys(name, arguments, part.document)
     rule = _RULES.get(name)
     return rule is not None and rule(arguments)
 
 
-def _name(word: str) -> str:
-    return word.rpartition("/")[2].lower()
-
-
-def _shell_destroys(arguments: list[str], documents: list[str]) -> bool:
+def _shell_destroys(arguments: list[str], document: str | None) -> bool:
     """Read the code a shell is given; what it reads from elsewhere is not known. A script is a file like any other."""
     code = [argument for argument in arguments if argument[:1] not in ("-", "+")]
     if has_option(arguments, "c", "--command"):
         return any(destroys(text) for text in code)
     if code and not has_option(arguments, "s"):
-        return False
-    return not documents or any(destroys(document) for document in documents)
+        return code[0].startswith("/dev/")  # another command writes it
+    return document is None or destroys(document)
 
 
-def _code_destroys(name: str, arguments: list[str], documents: list[str]) -> bool:
+def _code_destroys(name: str, arguments: list[str], document: str | None) -> bool:
     """Look for telling words in code of another language; what comes through a pipe is not known."""
-    text = "\n".join((*arguments, *documents))
-    if arguments in ([], ["-"]) and not documents:
+    if arguments in ([], ["-"]) and document is None:
         return True
-    inline = documents or name.endswith("awk") or has_option(arguments, "ceErp", "--eval", "--print", "--exec")
+    text = "\n".join((*arguments, document or ""))
+    inline = (
+        document is not None or name.endswith("awk") or has_option(arguments, "ceErp", "--eval", "--print", "--exec")
+    )
     return bool(inline) and (UNKNOWN in text or _has_any(text, _CODE))
 
 
-def _leads_out(path: str) -> bool:
-    """Tell whether a path may lie outside the workspace, or is one of ours and git's that decide what runs."""
-    if path.startswith(_DEVICES):
-        return False
-    # bash expands the file of `>&` twice, so that even quoted signs can start a command.
-    unsure = any(sign in path for sign in (UNKNOWN, "$", "`"))
-    absolute = path.startswith("/") and not path.startswith(_SCRATCH)
-    return unsure or absolute or path.startswith("~") or not _PROTECTED.isdisjoint(path.split("/"))
-
-
 def _writes_out(arguments: list[str]) -> bool:
-    return bool(arguments) and (_leads_out(arguments[-1]) or has_option(arguments, "t", "--target-directory"))
+    return bool(arguments) and (leads_out(arguments[-1]) or has_option(arguments, "t", "--target-directory"))
 
 
 def _recursive(arguments: list[str]) -> bool:
     return has_option(arguments, "R", "--recursive")
-
-
-def _finds_for_hidden(arguments: list[str]) -> bool:
-    starts = ("-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec")
-    return any(option in starts and _is_hidden(program) for option, program in pairwise(arguments))
 
 
 _RULES: Mapping[str, Callable[[list[str]], bool]] = MappingProxyType(
@@ -213,8 +163,6 @@ _RULES: Mapping[str, Callable[[list[str]], bool]] = MappingProxyType(
         "chown": _recursive,
         "cp": _writes_out,
         "env": lambda arguments: has_option(arguments, "S", "--split-string"),
-        "fd": _finds_for_hidden,
-        "find": _finds_for_hidden,
         "git": git_destroys,
         "install": _writes_out,
         "ln": _writes_out,
@@ -225,6 +173,6 @@ _RULES: Mapping[str, Callable[[list[str]], bool]] = MappingProxyType(
         "tar": lambda arguments: has_option(
             arguments, "I", "--to-command", "--checkpoint-action", "--remove-files", "--use-compress-program"
         ),
-        "tee": lambda arguments: any(_leads_out(argument) for argument in arguments),
+        "tee": lambda arguments: any(leads_out(argument) for argument in arguments),
     }
 )

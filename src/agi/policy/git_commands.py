@@ -8,22 +8,27 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from agi.policy.commands import UNKNOWN, has_option
+from agi.policy.bash.values import UNKNOWN, has_option
 
 _WITH_VALUE = frozenset({"-C", "--git-dir", "--work-tree", "--namespace", "--super-prefix"})
 _RUNNING = ("-c", "--config-env", "--exec-path", "--upload-pack", "--receive-pack")
 """Options that can name a program."""
 
 
-def git_destroys(arguments: list[str]) -> bool:
-    """Tell whether `git` with these arguments could lose something."""
+def without_global_options(arguments: list[str]) -> list[str]:
+    """Leave out the options in front of git's verb, and their values."""
     rest = list(arguments)
     while rest and rest[0].startswith("-"):
-        option = rest.pop(0)
-        if option.startswith(_RUNNING):
-            return True
-        if option in _WITH_VALUE and rest:
+        if rest.pop(0) in {*_WITH_VALUE, "-c", "--config-env", "--exec-path"} and rest:
             rest.pop(0)
+    return rest
+
+
+def git_destroys(arguments: list[str]) -> bool:
+    """Tell whether `git` with these arguments could lose something."""
+    rest = without_global_options(arguments)
+    if any(option.startswith(_RUNNING) for option in arguments[: len(arguments) - len(rest)]):
+        return True
     if not rest:
         return False
     command, rest = rest[0], rest[1:]
