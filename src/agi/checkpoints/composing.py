@@ -1,0 +1,149 @@
+"""From single steps to what a session did on the whole, and from that to what taking it back would do.
+
+Whatever holds somebody else's work is named, not touched. Pure. May import: protocol, checkpoints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from hashlib import sha256
+
+from msgspec import Struct
+
+from agi.checkpoints.ledger import Seen, Step
+from agi.checkpoints.nodes import Change, Known, Node, reason_of
+from agi.checkpoints.paths import shown
+from agi.protocol.checkpoints import RevertConflict, Unrestored
+
+Done = tuple[Step, Sequence[Seen]]
+"""A step and the changes in it."""
+
+
+class Net(Struct):
+    """What became of a path by all of a session's steps together."""
+
+    path: str
+    before: Node | None
+    after: Node | None
+    last: int
+    """The number of the latest change."""
+    broken: bool = False
+    """Whether somebody else changed it in between."""
+    interrupted: bool = False
+    """Whether one of the steps was cut off, so that nobody can tell whose changes it saw."""
+    elsewhere: str = ""
+    """Another session that was at work at the same time and may have made the change."""
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """What a revert would do."""
+
+    moves: tuple[Change, ...]
+    """From what is there now to what shall be there."""
+    conflicts: tuple[RevertConflict, ...] = ()
+    unrestored: tuple[Unrestored, ...] = ()
+
+    def digest(self) -> str:
+        """A name for exactly this plan."""
+        told = repr([(one.path, one.before, one.after) for one in self.moves])
+        return sha256(told.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
+
+def compose(steps: Sequence[Done], others: Sequence[Done] = ()) -> dict[str, Net]:
+    """Put a session's steps together, in order; `others` are steps of other sessions at the same time."""
+    nets: dict[str, Net] = {}
+    for step, changes in steps:
+        for path, first, last in _of_step(changes):
+            net = nets.get(path)
+            if net is None:
+                net = nets[path] = Net(path, first.change.before, None, 0)
+            elif net.after != first.change.before:
+                net.broken = True
+            net.after, net.last = last.change.after, last.number
+            net.interrupted = net.interrupted or step.cause == "interrupted"
+            if step.named is None:
+                net.elsewhere = net.elsewhere or _claimed(path, first.number, last.number, others)
+    return nets
+
+
+def changed(nets: Mapping[str, Net]) -> list[Change]:
+    """What is different in the end."""
+    return [Change(net.path, net.before, net.after) for net in nets.values() if net.before != net.after]
+
+
+def plan(
+    nets: Mapping[str, Net],
+    now: Mapping[str, Known],
+    *,
+    forced: Collection[str] = (),
+    wanted: Callable[[str], bool] = lambda path: True,
+    later: Callable[[Net], str] = lambda net: "",
+) -> Plan:
+    """How to take it back, given what is there now; `later` names the session that changed a path since, if one did."""
+    moves: list[Change] = []
+    conflicts: list[RevertConflict] = []
+    unrestored: list[Unrestored] = []
+    for path in sorted(filter(wanted, nets)):
+        net, there = nets[path], now.get(path)
+        current = None if there is None or there.node.kind == "passed" else there.node
+        if current == net.before:
+            continue
+        if (_is_folder(net.before) and _is_folder(current)) or _only_a_folder(net, current):
+            moves += [Change(path, current, net.before)] if current == net.after else []
+            continue
+        lost = next((node for node in (net.before, current) if node is not None and not node.is_kept), None)
+        if lost is not None:
+            unrestored.append(Unrestored(path=shown(path), reason=_why(lost)))
+            continue
+        conflict = _conflict(net, current, later)
+        if conflict is not None:
+            conflicts.append(conflict)
+        if conflict is None or path in forced:
+            moves.append(Change(path, current, net.before))
+    return Plan(moves=tuple(moves), conflicts=tuple(conflicts), unrestored=tuple(unrestored))
+
+
+def _of_step(changes: Sequence[Seen]) -> Iterator[tuple[str, Seen, Seen]]:
+    """The first and the last change of each path."""
+    firsts: dict[str, Seen] = {}
+    lasts: dict[str, Seen] = {}
+    for one in changes:
+        firsts.setdefault(one.change.path, one)
+        lasts[one.change.path] = one
+    for path, first in firsts.items():
+        yield path, first, lasts[path]
+
+
+def _claimed(path: str, first: int, last: int, others: Sequence[Done]) -> str:
+    for step, changes in others:
+        if any(one.change.path == path and first <= one.number <= last for one in changes):
+            return step.session
+    return ""
+
+
+def _conflict(net: Net, current: Node | None, later: Callable[[Net], str]) -> RevertConflict | None:
+    path = shown(net.path)
+    if current != net.after:
+        return RevertConflict(path=path, reason="changed_since", session_id=later(net))
+    if net.broken:
+        return RevertConflict(path=path, reason="changed_between")
+    if net.elsewhere:
+        return RevertConflict(path=path, reason="changed_elsewhere", session_id=net.elsewhere)
+    return RevertConflict(path=path, reason="interrupted") if net.interrupted else None
+
+
+def _is_folder(node: Node | None) -> bool:
+    return node is not None and node.kind == "folder"
+
+
+def _only_a_folder(net: Net, current: Node | None) -> bool:
+    """Folders come and go with what is in them; one that somebody filled or removed meanwhile is left alone."""
+    return all(node is None or node.kind == "folder" for node in (net.before, net.after, current))
+
+
+def _why(node: Node) -> str:
+    return {
+        "large": "It is too large to be kept (checkpoints.maxFileBytes).",
+        "over_limit": "There was no room to keep it (checkpoints.maxTotalBytes).",
+        "unreadable": "It may not be read.",
+    }.get(reason_of(node), "What it held is not known.")
