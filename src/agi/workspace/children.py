@@ -1,7 +1,7 @@
 """A child process in its own session: its pipes read by the event loop, its exit noticed at once, its group ended.
 
 The exit is the leader's, not the end of its pipes, which a process left in the background may hold open for ever.
-Processes that leave the group on purpose are not followed. May import: nothing of ours.
+Processes that leave the group on purpose are not followed: that takes a sandbox. May import: nothing of ours.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -33,22 +34,34 @@ class Child:
         env: Mapping[str, str],
         on_bytes: Callable[[Channel, bytes], None],
         stdin: int = subprocess.DEVNULL,
+        pass_fds: Collection[int] = (),
+        has_inner_group: bool = False,
     ) -> None:
+        self._has_inner_group = has_inner_group
         self._loop = asyncio.get_running_loop()
         self._on_bytes = on_bytes
         self._exited: asyncio.Future[None] = self._loop.create_future()
         self._at_end: asyncio.Future[None] = self._loop.create_future()
         self._pipes: set[int] = set()
-        self._process = self._start(argv, cwd, env, stdin)
+        self._process = self._start(argv, cwd, env, stdin, pass_fds)
         self._watch_exit()
 
-    def _start(self, argv: Sequence[str], cwd: Path, env: Mapping[str, str], stdin: int) -> subprocess.Popen[bytes]:
+    def _start(
+        self, argv: Sequence[str], cwd: Path, env: Mapping[str, str], stdin: int, pass_fds: Collection[int]
+    ) -> subprocess.Popen[bytes]:
         out, out_end = os.pipe()
         err, err_end = os.pipe()
         try:
             # No preexec_fn: with one, Python forks the whole daemon instead of using vfork, and may deadlock.
             process = subprocess.Popen(  # noqa: S603
-                argv, stdin=stdin, stdout=out_end, stderr=err_end, cwd=cwd, env=env, start_new_session=True
+                argv,
+                stdin=stdin,
+                stdout=out_end,
+                stderr=err_end,
+                cwd=cwd,
+                env=env,
+                start_new_session=True,
+                pass_fds=pass_fds,
             )
         except BaseException:
             os.close(out)
@@ -60,6 +73,11 @@ class Child:
         self._listen(out, "stdout")
         self._listen(err, "stderr")
         return process
+
+    @property
+    def pid(self) -> int:
+        """Its process id, also of its group and session."""
+        return self._process.pid
 
     @property
     def returncode(self) -> int | None:
@@ -93,19 +111,44 @@ class Child:
         """End the group: ask, wait a little, then insist; False if nobody was left to end."""
         if not self._is_anyone_left():
             return False
-        self.signal(signal.SIGTERM)
+        self._ask_to_end()
         try:
             await self._empty_by(time.monotonic() + grace_s)
         finally:
-            self.signal(signal.SIGKILL)
+            self.kill()
         if self.returncode is None:
             await asyncio.wait({self._exited}, timeout=_REAP_S)
         return True
 
+    def kill(self) -> None:
+        """End it at once. What it watches over is killed by number too: that may not end with it yet."""
+        inner = self._inner()
+        self.signal(signal.SIGKILL)
+        if inner is not None:
+            with suppress(OSError):
+                os.kill(inner, signal.SIGKILL)
+
+    def _ask_to_end(self) -> None:
+        """Where the child only watches over a group of its own, that group is asked: the watcher follows it."""
+        if not self._has_inner_group:
+            self.signal(signal.SIGTERM)
+            return
+        inner = self._inner()
+        try:
+            if inner is None:
+                raise ProcessLookupError
+            os.killpg(inner, signal.SIGTERM)
+        except OSError:
+            self.kill()  # it has not come so far that anything of the command runs
+
+    def _inner(self) -> int | None:
+        is_there = self._has_inner_group and self.returncode is None
+        return _first_child(self._process.pid) if is_there else None
+
     def abandon(self) -> None:
         """Stop reading, and kill what is left; the exit is still collected when it comes."""
         if self.returncode is None:
-            self.signal(signal.SIGKILL)
+            self.kill()
         for fd in tuple(self._pipes):
             self._stop_listening(fd)
         if self._exited.done() and not self._exited.cancelled():
@@ -167,6 +210,14 @@ class Child:
     def _note_exit(self) -> None:
         if not self._exited.done():
             self._exited.set_result(None)
+
+
+def _first_child(pid: int) -> int | None:
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", "rb") as file:
+            return int(file.read().split()[0])
+    except (OSError, IndexError, ValueError):
+        return None
 
 
 def _has_live_member(group: int) -> bool:

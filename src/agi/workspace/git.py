@@ -2,7 +2,7 @@
 
 A repository's own `.git/config` can name commands for git to start. Each way that is known is switched off on the
 command line, which beats the file. Only for questions; changing a repository is for commands the user approved.
-May import: errors, workspace.
+Whether the repository is this folder's own is asked of `repository`. May import: errors, workspace.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from msgspec import Struct
 from agi.errors import NotFound, WorkspaceError
 from agi.workspace.handle import Workspace
 from agi.workspace.processes import Captured, capture, child_environment, find_program
+from agi.workspace.repository import foreign, has_plain_settings, repository_root
 
 OUTPUT_LIMIT = 1 << 20
 
@@ -26,13 +27,22 @@ _SAFE = (
     *("-c", "core.pager=cat"),
     *("-c", "core.sshCommand=false"),
     *("-c", "core.askPass=false"),
+    *("-c", "core.editor=false"),
+    *("-c", "core.quotePath=false"),
     *("-c", "credential.helper="),
     *("-c", "diff.external="),
+    *("-c", "diff.submodule=short"),
+    *("-c", "gpg.program=false"),
+    *("-c", "gpg.ssh.program=false"),
+    *("-c", "gpg.x509.program=false"),
     *("-c", "log.showSignature=false"),
     *("-c", "protocol.allow=never"),
     *("-c", "protocol.ext.allow=never"),
     *("-c", "safe.bareRepository=explicit"),
     *("-c", "submodule.recurse=false"),
+    # These name files anywhere, and what is in them can show through.
+    *("-c", "diff.orderFile=/dev/null"),
+    *("-c", "mailmap.file=/dev/null"),
 )
 _QUIET = {
     "GIT_CONFIG_NOSYSTEM": "1",
@@ -50,33 +60,59 @@ class GitResult(Struct, frozen=True, kw_only=True):
     """What git answered; `exit_code` is None or negative if it did not end by itself."""
 
     exit_code: int | None
-    stdout: str
-    stderr: str
+    output: bytes
+    errors: bytes
     truncated: bool = False
     timed_out: bool = False
 
+    @property
+    def stdout(self) -> str:
+        """The output as text."""
+        return self.output.decode(errors="replace")
 
-async def git(workspace: Workspace, *args: str, timeout: float = 30.0) -> GitResult:
-    """Run one git command in the workspace's root, with everything switched off that could start another program."""
-    listed = await _run(workspace, _LIST_SETTINGS, timeout)
-    if listed.truncated or listed.timed_out:
-        raise _unsafe("its configuration is too large")
-    settings = os.fsdecode(listed.stdout).split("\0")
-    if "core.worktree" in settings:
-        await _refuse_other_folder(workspace, timeout)
-    answer = await _run(workspace, (*_without_filters(settings), *args), timeout)
+    @property
+    def stderr(self) -> str:
+        """What it complained about, as text."""
+        return self.errors.decode(errors="replace")
+
+
+async def git(
+    workspace: Workspace, *args: str, timeout: float = 30.0, limit: int = OUTPUT_LIMIT, reads_files: bool = True
+) -> GitResult:
+    """Run one git command in the workspace's root, with everything switched off that could start another program.
+
+    `reads_files` is False for a command that looks at no file's content, and so has no use for content filters.
+    """
+    root = repository_root(workspace.root)
+    if root is not None and (why := foreign(root)):
+        raise _unsafe(why)
+    options: list[str] = []
+    if reads_files or root is None or not has_plain_settings(root):
+        options = await _checked_settings(workspace, timeout)
+    answer = await _run(workspace, (*options, *args), timeout, limit)
     return GitResult(
         exit_code=answer.exit_code,
-        stdout=answer.stdout.decode(errors="replace"),
-        stderr=answer.stderr.decode(errors="replace"),
+        output=answer.stdout,
+        errors=answer.stderr,
         truncated=answer.truncated,
         timed_out=answer.timed_out,
     )
 
 
+async def _checked_settings(workspace: Workspace, timeout: float) -> list[str]:
+    """Look at what the repository configures; gives the options that switch off what has a name of its own."""
+    listed = await _run(workspace, _LIST_SETTINGS, timeout, OUTPUT_LIMIT)
+    if listed.truncated or listed.timed_out:
+        raise _unsafe("its configuration is too large")
+    settings = os.fsdecode(listed.stdout).split("\0")
+    if "core.worktree" in settings:
+        await _refuse_other_folder(workspace, timeout)
+    return _without_filters(settings)
+
+
 async def _refuse_other_folder(workspace: Workspace, timeout: float) -> None:
     """A configuration may say that its files are elsewhere, as a submodule's does; we show no other folder."""
-    answer = await _run(workspace, ("rev-parse", "--show-toplevel"), timeout)
+    answer = await _run(workspace, ("rev-parse", "--show-toplevel"), timeout, OUTPUT_LIMIT)
     top = os.fsdecode(answer.stdout).removesuffix("\n")
     if not top.startswith("/") or not workspace.root.is_relative_to(top):
         raise _unsafe("it says that its files are in another folder")
@@ -101,10 +137,10 @@ def _unsafe(why: str) -> WorkspaceError:
     return WorkspaceError(f"git was not asked about this repository: {why}.", hint=hint, code="git_refused")
 
 
-async def _run(workspace: Workspace, args: tuple[str, ...], timeout: float) -> Captured:
+async def _run(workspace: Workspace, args: tuple[str, ...], timeout: float, limit: int) -> Captured:
     env = {**child_environment(os.environ, os.getpid()), **_QUIET}
     program = find_program("git", env["PATH"], str(workspace.root))
     if program is None:
         raise NotFound("git is not installed.", hint="Install git, or do without.", code="git_missing")
     with workspace.pinned() as cwd:
-        return await capture([program, *_SAFE, *args], cwd=cwd, env=env, timeout_s=timeout, limit=OUTPUT_LIMIT)
+        return await capture([program, *_SAFE, *args], cwd=cwd, env=env, timeout_s=timeout, limit=limit)

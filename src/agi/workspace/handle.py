@@ -17,6 +17,7 @@ from typing import BinaryIO, Self
 from msgspec import Struct
 
 from agi.errors import AgiError, Invalid, NotFound, WorkspaceError
+from agi.sandbox.holding import settled_ctime
 from agi.workspace.beneath import LOOK, LOOK_FOLDER, Opener, Place, best_opener
 from agi.workspace.listing import SKIPPED, Entry, Listing, list_folder, walk
 from agi.workspace.paths import explained, not_regular, refuse_reading, refuse_writing, relative_parts
@@ -153,7 +154,7 @@ class Workspace:
         Folders in SKIPPED do not count, and in a very large workspace what is deepest.
         """
         times = [entry.changed_ns for entry in self.walk(limit=LOOKED_AT).entries]
-        return max([os.fstat(self._fd).st_ctime_ns, *times])
+        return max([settled_ctime(os.fstat(self._fd)), *times])
 
     def write_bytes(self, path: str, data: bytes, *, mode: int | None = None) -> None:
         """Replace or create a file, and the folders above it; an existing one keeps its permissions unless told."""

@@ -1,30 +1,37 @@
 """The one launcher of commands: bounded in time and in memory, with a clean environment, and nothing left behind.
 
 A command ends when its shell does. What it left running in its group is ended then, as it is when time is up or the
-task is canceled: who starts a process owns it. Sandboxes wrap this launcher. May import: errors, workspace.
+task is canceled: who starts a process owns it. With a cell, all of it happens in a sandbox. May import: errors,
+sandbox, workspace.
 """
 
 from __future__ import annotations
 
 import codecs
 import os
-import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from agi.errors import Invalid
 from agi.workspace.captured import Capture, Kept, Spill
-from agi.workspace.children import Channel, Child
+from agi.workspace.children import Channel
+from agi.workspace.launching import Launched, launch, refuse_unstarted
+
+if TYPE_CHECKING:
+    from agi.sandbox.cell import Cell
 
 CHILD_MARKER = "AGI_PARENT"
 """The variable that marks every process we start, and those it starts, with the daemon's process id."""
 
 CAPTURE_LIMIT = 48 * 1024
+ATTEMPTS = 2
+"""How often a sandbox is built for a command; what does not start has not run."""
 GRACE_S = 0.5
 DRAIN_S = 0.2
 
@@ -51,6 +58,8 @@ class CommandResult(Struct, frozen=True, kw_only=True):
     stderr: Kept
     leftovers: bool = False
     """Whether processes it left in the background had to be ended."""
+    notes: tuple[str, ...] = ()
+    """What the sandbox has to say: out of memory, a host refused, a file put back."""
     duration_ms: int = 0
 
 
@@ -97,41 +106,54 @@ async def run_command(
     on_output: Callable[[Channel, str], None],
     capture_limit: int = CAPTURE_LIMIT,
     spill: Callable[[Channel], Spill] | None = None,
+    cell: Cell | None = None,
 ) -> CommandResult:
-    """Run a shell command to its end; a time-out, or canceling the task, first ends it and its children."""
+    """Run a shell command to its end; a time-out, or canceling the task, first ends it and its children.
+
+    Raises `Unavailable` if there is a cell and its sandbox cannot be started, not even when tried again, as where the
+    workspace changed while it was built; then nothing ran.
+    """
     if "\0" in command:
         raise Invalid("The command holds a NUL character.", hint="Write it without.", code="command_invalid")
     started = time.monotonic()
-    listener = _Listener(on_output, capture_limit, spill)
     shell = find_program("bash", env.get("PATH", _USUAL_PATH)) or "/bin/sh"
     # `--`: a command that begins with a dash is a command, not an option of the shell.
-    child = Child([shell, "-c", "--", command], cwd=cwd, env=env, on_bytes=listener.take)
-    try:
-        timed_out, leftovers = await _see_through(child, timeout_s)
-    finally:
-        child.abandon()
-        stdout, stderr = listener.finish()
-    code = child.returncode
+    argv = [shell, "-c", "--", command]
+    for attempt in range(1, ATTEMPTS + 1):
+        listener = _Listener(on_output, capture_limit, spill)
+        launched = launch(argv, cwd=cwd, env=env, on_bytes=listener.take, cell=cell)
+        try:
+            timed_out, leftovers = await see_through(launched, timeout_s)
+        finally:
+            aftermath = launched.close()
+            stdout, stderr = listener.finish()
+        if aftermath.started or timed_out:
+            break
+        if attempt == ATTEMPTS:
+            refuse_unstarted(aftermath, stderr.head)
+    exit_code, signal_name = launched.ending()
     return CommandResult(
-        exit_code=code if code is not None and code >= 0 else None,
-        signal=_signal_name(code),
+        exit_code=exit_code,
+        signal=signal_name,
         timed_out=timed_out,
         stdout=stdout,
         stderr=stderr,
-        leftovers=leftovers,
+        leftovers=leftovers or (aftermath.leftovers and not timed_out),
+        notes=aftermath.notes,
         duration_ms=round((time.monotonic() - started) * 1000),
     )
 
 
-async def _see_through(child: Child, timeout_s: float) -> tuple[bool, bool]:
+async def see_through(launched: Launched, timeout_s: float) -> tuple[bool, bool]:
     """Wait for the end, or bring it about; says whether time was up and whether something was left running."""
+    child = launched.child
     try:
         timed_out = not await child.exited_within(timeout_s)
         if timed_out:
-            await child.end(GRACE_S)
-        leftovers = not await child.over_within(DRAIN_S) and await child.end(GRACE_S)
+            await launched.end(GRACE_S)
+        leftovers = not await child.over_within(DRAIN_S) and await launched.end(GRACE_S)
     except BaseException:
-        await child.end(GRACE_S)
+        await launched.end(GRACE_S)
         raise
     return timed_out, leftovers and not timed_out
 
@@ -144,22 +166,28 @@ async def capture(
     timeout_s: float,
     limit: int,
     stdin: int = subprocess.DEVNULL,
+    cell: Cell | None = None,
 ) -> Captured:
-    """Run a program and collect what it says; more than `limit` bytes, or too long a time, and it is killed."""
+    """Run a program and collect what it says; more than `limit` bytes, or too long a time, and it is killed.
+
+    Raises `Unavailable` if there is a cell and its sandbox cannot be started; then nothing ran.
+    """
     said: dict[Channel, bytearray] = {"stdout": bytearray(), "stderr": bytearray()}
 
     def take(channel: Channel, data: bytes) -> None:
         said[channel] += data
         if len(said[channel]) > limit:
-            child.signal(signal.SIGKILL)
+            launched.stop()
 
-    child = Child(argv, cwd=cwd, env=env, on_bytes=take, stdin=stdin)
+    launched = launch(argv, cwd=cwd, env=env, on_bytes=take, stdin=stdin, cell=cell)
     try:
-        timed_out, _ = await _see_through(child, timeout_s)
+        timed_out, _ = await see_through(launched, timeout_s)
     finally:
-        child.abandon()
+        aftermath = launched.close()
+    if not timed_out:
+        refuse_unstarted(aftermath, bytes(said["stderr"][:limit]).decode(errors="replace"))
     return Captured(
-        exit_code=child.returncode,
+        exit_code=launched.child.returncode,
         stdout=bytes(said["stdout"][:limit]),
         stderr=bytes(said["stderr"][:limit]),
         truncated=max(map(len, said.values())) > limit,
@@ -195,12 +223,3 @@ class _Listener:
             if rest:
                 self._on_output(channel, rest)
         return self._captures["stdout"].finish(), self._captures["stderr"].finish()
-
-
-def _signal_name(code: int | None) -> str:
-    if code is None or code >= 0:
-        return ""
-    try:
-        return signal.Signals(-code).name
-    except ValueError:
-        return f"signal {-code}"
