@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from bench import adapters, measures
+from bench import adapters, checkpoints, measures, patching, reading, sandboxing
 
 ALL = {
     "start": measures.start,
@@ -16,12 +16,19 @@ ALL = {
     "stream": measures.stream,
     "adapters": adapters.chunks,
     "imports": adapters.imports,
+    "sandbox": sandboxing.sandbox,
     "long_session": measures.long_session,
+    "checkpoint": checkpoints.checkpoint,
+    "search": reading.search,
+    "repo_tree": reading.repo_tree,
+    "patch": patching.patch,
 }
 
 
 def main(names: list[str]) -> None:
     """Measure what is named, or everything."""
+    if unknown := [name for name in names if name not in ALL]:
+        sys.exit(f"There is no measurement {unknown[0]!r}. There are: {', '.join(ALL)}.")
     heads = ("what", "ours", "floor", "ratio", "bar", "note")
     print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores, Python {sys.version.split()[0]}\n")
     print("| " + " | ".join(heads) + " |")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from agi.protocol import commands
 from agi.protocol.events import Event
 from agi.protocol.messages import Message
 from agi.protocol.parts import plain_text
+from agi.sandbox import ladder
 from agi.sessions.harness import Harness, HarnessSettings, Posted
 from agi.views.queries import Turn
 
@@ -96,6 +98,25 @@ class Place:
         """Wait for the n-th event of a type."""
         await self.until(lambda: len(self.events(type)) >= count)
         return self.events(type)[count - 1]
+
+
+def processes_named(words: str) -> list[int]:
+    """Processes whose command line has these words in it, wherever they run; those that have ended do not count."""
+    wanted = words.replace(" ", "\0").encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):
+                if wanted in (entry / "cmdline").read_bytes() + b"\0":
+                    found.append(int(entry.name))
+    return found
+
+
+@pytest.fixture
+def no_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that has neither bubblewrap nor Landlock."""
+    monkeypatch.setattr(ladder, "find_trusted", lambda name, path: None)
+    monkeypatch.setattr(ladder, "landlock_version", lambda: 0)
 
 
 @pytest.fixture(autouse=True)

@@ -19,6 +19,7 @@ LEVELS = [
     {"eventlog", "workspace", "models", "policy"},
     {"editing", "checkpoints", "jobs"},
     {"tools", "agents", "views"},
+    {"usertools"},
     {"context"},
     {"loop"},
     {"sessions"},
@@ -34,6 +35,7 @@ FACES = {
 LATE = {
     ("client/inprocess.py", "sessions"),
     ("client/inprocess.py", "eventlog"),
+    ("client/inprocess.py", "tools"),
     ("client/weights.py", "models"),
     ("cli/serve.py", "server"),
     ("cli/repair.py", "eventlog"),

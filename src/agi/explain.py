@@ -23,6 +23,8 @@ FORMS: Mapping[str, str] = MappingProxyType(
             "a time such as 2026-01-31T12:00:00.000Z, or the `next` of a page"
         ),
         r"^[^/\s]+/\S+$": "a provider and a model, such as `anthropic/claude-sonnet-4-5`",
+        r"^\.?[^\s/@*:\[\]]+(:[0-9]{1,5})?$": "a host, such as `docs.example`, `.example` or `docs.example:8443`",
+        "^/": "an absolute path",
         "^msg_[0-9a-f]{32}$": "a message's id, `msg_` and 32 hex digits",
     }
 )

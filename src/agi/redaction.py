@@ -38,6 +38,8 @@ OURS = frozenset(
         "risk",
         "role",
         "rule",
+        "scope",
+        "scopes",
         "sha256",
         "status",
         "stop_reason",

@@ -39,14 +39,35 @@ async def test_a_no_is_told_to_the_model_with_its_reason(cli):
     assert not (cli.project / "made").exists()
 
 
-async def test_a_tool_can_be_allowed_for_the_session(cli):
-    """After `s` the same tool is not asked about again."""
+async def test_a_command_can_be_allowed_for_the_session(cli):
+    """The rule is shown; after `s` what it says is not asked about again."""
     async with cli.answered_by(calls(SHELL), calls(SHELL), says("Twice.")), cli.terminal("do it") as terminal:
         await terminal.shows(ASKED)
+        assert "s: do not ask again about exactly the command `touch made`" in terminal.text
         terminal.type("s\n")
 
         assert await terminal.ends() == 0
     assert terminal.text.count(ASKED) == 1
+
+
+async def test_a_command_can_be_allowed_in_a_workspace_until_it_is_revoked(cli):
+    """After `w` the next run does not ask; `agi grants` lists it and takes it back."""
+    looks = ("shell", {"command": "ls"})
+    async with cli.answered_by(calls(looks), says("Once."), calls(looks), says("Twice."), calls(looks), says("No.")):
+        async with cli.terminal("--trust", "do it") as terminal:
+            await terminal.shows("[y/s/w/n/c]: ")
+            assert "s or w: do not ask again about commands that begin with `ls`" in terminal.text
+            terminal.type("w\n")
+            assert await terminal.ends() == 0
+        again = await cli("--trust", "again")
+        listed = await cli("grants")
+        revoked = await cli("grants", "revoke", listed.out.split()[0][-8:])
+        after = await cli("--trust", "and again")
+
+    assert (again.code, "Twice." in again.out) == (0, True)
+    assert "commands that begin with `ls`" in listed.out
+    assert revoked.out == "Revoked: shell: commands that begin with `ls`\n"
+    assert after.code == 3
 
 
 async def test_questions_are_asked_one_after_the_other(cli):
@@ -92,8 +113,8 @@ async def test_the_end_of_the_input_cancels_the_turn(cli):
 async def test_a_change_is_shown_as_a_coloured_diff(cli):
     """What is there and what would be there."""
     cli.write("a.txt", "one\ntwo\n")
-    write = ("write_file", {"path": "a.txt", "content": "one\nthree\n"})
-    async with cli.answered_by(calls(write), says("Done.")), cli.terminal("do it") as terminal:
+    edit = ("edit", {"path": "a.txt", "old_text": "two", "new_text": "three"})
+    async with cli.answered_by(calls(edit), says("Done.")), cli.terminal("do it") as terminal:
         await terminal.shows(ASKED)
         terminal.type("y\n")
         assert await terminal.ends() == 0

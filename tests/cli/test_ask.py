@@ -335,11 +335,23 @@ async def test_the_step_limit_exits_with_4(cli):
 async def test_a_failed_verification_exits_with_1(cli):
     """Work that does not pass its own check did not succeed."""
     async with cli.answered_by(calls(WRITE), says("Done."), says("Still done.")):
+        cli.configure({"defaultModel": "script", "verify": {"commands": ["! ls | grep -q ."], "maxAttempts": 1}})
+        result = await cli("hi", "--yes", "--trust")
+
+    assert result.code == 1
+    assert "✗ verification failed: ! ls | grep -q ." in result.err
+
+
+async def test_what_failed_before_is_said_to_and_exits_with_1_all_the_same(cli):
+    """A script that goes on after 0 must not go on with failing tests, whoever broke them."""
+    async with cli.answered_by(calls(WRITE), says("Done."), says("Still done.")):
         cli.configure({"defaultModel": "script", "verify": {"commands": ["false"], "maxAttempts": 1}})
         result = await cli("hi", "--yes", "--trust")
 
     assert result.code == 1
-    assert "✗ verification failed: false" in result.err
+    assert "→ before any change: false" in result.err
+    assert "– fails before any change: false (exit 1)" in result.err
+    assert "– fails as before: false (exit 1)" in result.err
 
 
 async def test_an_unreadable_prompt_is_replaced_not_refused(cli):

@@ -6,9 +6,11 @@ import asyncio
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 
 import pytest
+from tests.conftest import processes_named
 
 from agi.testing.provider import calls, says
 from agi.testing.replies import breaks, never_begins, waits
@@ -51,16 +53,15 @@ async def test_the_first_signal_cancels_the_turn_in_good_order(cli, number, code
 
 async def test_a_signal_while_a_tool_runs_stops_the_tool(cli):
     """Nothing goes on behind our back."""
-    async with cli.answered_by(calls(("shell", {"command": "echo $$ > pid; sleep 60"}))):
+    mark = f"sleep 9{time.time_ns()}"
+    async with cli.answered_by(calls(("shell", {"command": mark}))):
         process = await cli.start("hi", "--yes", "--trust")
-        await until(lambda: (cli.project / "pid").exists() and (cli.project / "pid").read_text())
+        await until(lambda: processes_named(mark))
         process.send_signal(signal.SIGINT)
         await asyncio.wait_for(process.communicate(), 10)
-    pid = int((cli.project / "pid").read_text())
 
     assert process.returncode == 130
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)
+    await until(lambda: not processes_named(mark))
 
 
 async def test_a_signal_while_a_question_is_open_ends_everything(cli):

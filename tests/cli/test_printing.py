@@ -134,6 +134,14 @@ def test_a_verification_shows_what_it_said_like_any_command(told):
     ]
 
 
+def test_a_review_that_lets_a_change_pass_is_told(told):
+    """A rejected change tells itself, as a call that failed."""
+    accepted = ev.PatchReviewed(tool_call_id="c", verdict="accept", reason="As asked.\x1b[2J", reviewer="p/m")
+
+    assert told(event(accepted))[1] == "✓ reviewed: As asked.\\x1b[2J\n"
+    assert told(event(msgspec.structs.replace(accepted, verdict="reject")))[1] == ""
+
+
 def test_a_provider_that_is_busy_is_said_to_be(told):
     """Nobody wonders why nothing happens."""
     busy = ev.ModelBackedOff(
@@ -150,6 +158,25 @@ def test_a_verification_that_has_nothing_to_run_is_not_mentioned(told):
 
     assert told(event(nothing)) == ("", "")
     assert told(event(refused))[1] == "– not verified: No.\n"
+
+
+def test_what_failed_before_is_told_from_what_fails_now(told):
+    """Nobody is blamed for what was broken; what was told elsewhere is not told again."""
+
+    def done(status: str, **kept: object) -> str:
+        told_of = ev.VerificationCompleted(
+            verification_id="v", command="make", attempt=1, status=status, exit_code=2, **kept
+        )
+        return told(event(told_of))[1].removesuffix("\n")
+
+    started = ev.VerificationStarted(verification_id="v", command="make", attempt=0, baseline=True)
+    assert told(event(started))[1] == "→ before any change: make\n"
+    assert done("passed", baseline=True) == "✓ passes before any change: make"
+    assert done("failed", baseline=True) == "– fails before any change: make (exit 2)"
+    assert done("not_run", baseline=True, reason="Slow.") == "– not known what fails before any change: Slow."
+    assert done("failed", pre_existing=True) == "– fails as before: make (exit 2)"
+    assert done("passed", reason="Files changed while it ran: a.") == "– make: Files changed while it ran: a."
+    assert done("failed", known=True, baseline=True) == done("passed", tool_call_id="c") == ""
 
 
 def test_tools_and_verification_are_told_on_stderr(told):

@@ -6,16 +6,31 @@ import unicodedata
 
 import msgspec
 import pytest
+from msgspec import UNSET, UnsetType
 
 from agi.cli.proposal import allowed, choices, last_line, question, read_answer
 from agi.protocol.commands import Approve
 from agi.protocol.events import ApprovalRequested
+from agi.protocol.grants import Remember
+from agi.protocol.policies import Rule
 
 DIFF = "diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n--- two\n+++ three\x1b[2J\n"
 
 
+RULE = Rule(tool="shell", command="make\u202e", verdict="allow")
+SESSION = Remember(rules=(RULE,), text="commands that begin with `make\u202e`", scopes=("session",))
+BOTH = Remember(rules=(RULE,), text="commands that begin with `make`", scopes=("session", "workspace"))
+
+
 def asked(
-    name: str = "shell", given: object = None, *, preview: str = "", risk: str = "medium", rule: str = "kind:exec"
+    name: str = "shell",
+    given: object = None,
+    *,
+    preview: str = "",
+    risk: str = "medium",
+    rule: str = "kind:exec",
+    remember: Remember | UnsetType = SESSION,
+    digest: str = "",
 ) -> ApprovalRequested:
     return ApprovalRequested(
         tool_call_id="c",
@@ -25,6 +40,8 @@ def asked(
         rule=rule,
         reason="Tools of kind exec need approval.",
         preview=preview,
+        remember=remember,
+        digest=digest,
     )
 
 
@@ -50,21 +67,41 @@ def test_only_a_clear_answer_is_one(typed, answer):
     assert read_answer(typed, asked()) == answer
 
 
-@pytest.mark.parametrize("rule", ["destructive", "patch_review", "untrusted_verification"])
-def test_what_is_asked_about_each_time_is_not_granted_for_the_session(rule):
+def test_what_is_asked_about_each_time_is_not_granted_for_longer():
     """An answer that would not hold is neither offered nor taken."""
-    one = asked(rule=rule)
+    one = asked(remember=UNSET)
 
-    assert "[s]" not in choices(one)
+    assert choices(one) == "[y]es, once · [n]o, or n <reason> · [c]ancel the turn"
     assert last_line(one).endswith("[y/n/c]: ")
     assert read_answer("s", one) is None
+    assert read_answer("w", one) is None
 
 
-def test_a_destructive_command_is_not_granted_for_the_session_either():
-    """Nobody says yes to a whole tool in front of its most dangerous call."""
-    assert "[s]" not in choices(asked(risk="high"))
-    assert "[s]" in choices(asked(risk="medium"))
-    assert len(choices(asked())) <= 80
+def test_a_destructive_command_is_not_granted_for_longer_either():
+    """Whatever a daemon may offer."""
+    assert "[s]" not in choices(asked(risk="high", remember=BOTH))
+
+
+def test_the_very_rule_that_would_be_remembered_is_shown():
+    """With every character visible; a workspace is offered only where it can remember."""
+    assert choices(asked()) == (
+        "[y]es, once · [s]ession · [n]o, or n <reason> · [c]ancel the turn\n"
+        "s: do not ask again about commands that begin with `make\\u202e`"
+    )
+    assert choices(asked(remember=BOTH)) == (
+        "[y]es, once · [s]ession · [w]orkspace · [n]o, or n <reason> · [c]ancel the turn\n"
+        "s or w: do not ask again about commands that begin with `make`"
+    )
+    assert last_line(asked(remember=BOTH)).endswith("[y/s/w/n/c]: ")
+    assert all(len(line) <= 80 for line in choices(asked(remember=BOTH)).split("\n"))
+
+
+def test_an_answer_is_about_what_was_shown():
+    """It names the digest of the question."""
+    one = asked(remember=BOTH, digest="sha256:1")
+
+    assert read_answer("y", one) == Approve(tool_call_id="c", action="approve", digest="sha256:1")
+    assert read_answer("w", one) == Approve(tool_call_id="c", action="approve", remember="workspace", digest="sha256:1")
 
 
 def test_the_reason_the_risk_and_every_character_are_shown():
@@ -124,6 +161,4 @@ def test_the_line_that_is_answered_names_the_call_and_fits_a_narrow_terminal(com
 def test_a_slip_is_answered_with_what_is_allowed():
     """The same letters as are offered."""
     assert allowed(asked(), "ok\x07") == r"`ok\x07` is no answer. Type y, s, n, n <reason> or c, and Enter."
-    assert (
-        allowed(asked(rule="destructive"), "") == "An empty line is no answer. Type y, n, n <reason> or c, and Enter."
-    )
+    assert allowed(asked(remember=UNSET), "") == "An empty line is no answer. Type y, n, n <reason> or c, and Enter."

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from agi.client.find import open_in_process
-from agi.client.inprocess import InProcessClient, answering_model, no_commands, tool_names
+from agi.client.inprocess import InProcessClient, answering_model, sandbox, tool_names
 from agi.errors import DiskFull, Invalid, StorageError
 from agi.models import nearby
 from agi.protocol.commands import CreateSession, PostMessage
@@ -150,13 +150,13 @@ async def test_trust_for_one_run_counts_in_a_trial_too(here):
     assert choice.model == "m"
 
 
-def test_where_a_sandbox_is_required_no_command_may_run(here):
-    """There is none in this version."""
-    assert no_commands(here.settings) == ""
+def test_where_a_sandbox_is_required_and_none_works_no_command_may_run(here, no_sandbox):
+    """That, and why."""
+    assert (sandbox(here.settings).rung, sandbox(here.settings).no_commands) == ("none", "")
     here.data.mkdir()
     (here.data / "config.json").write_text('{"sandbox": {"mode": "require"}}')
 
-    assert "require" in no_commands(here.settings)
+    assert "require" in sandbox(here.settings).no_commands
 
 
 def test_tools_are_known_by_every_name():

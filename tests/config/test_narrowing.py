@@ -38,6 +38,7 @@ LOOSER = [
     ({"verify": {"requireClean": False}}, "verify.requireClean"),
     ({"verify": {"maxAttempts": 3}}, "verify.maxAttempts"),
     ({"patchReview": {"mode": "off"}}, "patchReview.mode"),
+    ({"patchReview": {"model": "p/says-yes"}}, "patchReview.model"),
     ({"budget": {"usd": 1.01}}, "budget.perTurn.usd"),
     ({"budget": {"perTurn": {"usd": None}}}, "budget.perTurn.usd"),
     ({"budget": {"perTurn": {"tokens": 101}}}, "budget.perTurn.tokens"),

@@ -444,3 +444,50 @@ def test_one_other_character_within_the_end_breaks_it(place_of_it, passage):
     at = len(text) - LOOKED_AT + place_of_it
 
     assert not repeats_itself(text[:at] + "!" + text[at + 1 :])
+
+
+# Tools that are made for asking again and again.
+
+
+async def judged(*messages: list[Message]) -> list[str]:
+    """What a guard says after each step."""
+
+    async def never_changed() -> int:
+        return 0
+
+    guard, own, seen = Guard(never_changed, is_polling=lambda name: name == "job_read"), [], []
+    for made in messages:
+        own += made
+        seen.append((await guard.look(own))[0])
+    return seen
+
+
+async def test_a_polling_tool_may_be_asked_for_ever():
+    """Waiting for something is honest work."""
+    assert await judged(*(step(number, "job_read") for number in range(50))) == ["fine"] * 50
+
+
+async def test_polling_in_between_hides_no_circle():
+    """The same call with the same result is one, whatever is asked in between in vain."""
+    steps = [one for n in range(5) for one in (step(2 * n, "shell"), step(2 * n + 1, "job_read"))]
+
+    assert "note" in await judged(*steps)
+
+
+async def test_a_poll_that_found_something_new_ends_a_circle():
+    """Something goes on, so trying again makes sense."""
+    steps = [one for n in range(9) for one in (step(2 * n, "shell"), step(2 * n + 1, "job_read", f"{n}"))]
+
+    assert set(await judged(*steps)) == {"fine"}
+
+
+async def test_the_loop_goes_by_what_the_tool_says_of_itself(free):
+    """job_list is one of them."""
+    for _ in range(9):
+        free.model.calls("job_list")
+    free.model.says("Nothing runs.")
+
+    turn = await free.ask("is it done?")
+
+    assert outcome(turn)["stop_reason"] == "end_turn"
+    assert notes(free) == []

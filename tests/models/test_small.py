@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -211,3 +212,18 @@ async def test_in_the_loop_a_question_is_looked_up_and_answered(place: Any) -> N
     last = inner.requests[1]
     assert plain_text(last.messages[-1].parts) == "Result: notes.txt (1 lines):\nthe colour is blue\n"
     assert last.options["schema"]["properties"]["action"] == {"const": "answer"}  # type: ignore[index]
+
+
+async def test_in_the_loop_a_search_takes_the_question_along(place: Any, tmp_path: Path) -> None:
+    """So that what is spelled otherwise is found too."""
+    (place.project / "limits.py").write_text("MAX_ATTEMPTS = 8\n")
+    inner = ScriptedModel().says('{"action":"search","query":"attempts"}').then_says(ANSWER)
+    place.model = SmallModel(inner)
+    await place.reopen()
+    await place.start()
+
+    await place.ask("How many attempts are made?")
+
+    started = json.loads(place.events("tool_call_started")[0].raw)
+    assert started["tool_call"]["input"] == {"query": "attempts", "about": "How many attempts are made?"}
+    assert "limits.py:1: MAX_ATTEMPTS = 8" in plain_text(inner.requests[1].messages[-1].parts)

@@ -190,6 +190,17 @@ def test_options_are_passed_on_within_bounds() -> None:
     assert small_request(request(asks("?"), max_tokens=10**9), most_calls=1).request.options["max_tokens"] == 400
 
 
+def test_a_search_knows_what_it_is_about_where_the_tool_takes_it() -> None:
+    """Another tool of this name is given only what it knows."""
+    other = tuple(
+        msgspec.structs.replace(tool, input_schema={"properties": {"query": {}}}) if tool.name == "search" else tool
+        for tool in TOOLS
+    )
+
+    assert small_request(request(asks("Which port?")), most_calls=1).about == "Which port?"
+    assert small_request(request(asks("Which port?"), tools=other), most_calls=1).about == ""
+
+
 def test_without_tools_a_request_is_plain() -> None:
     """No steps, no examples; the caller's schema stays as it is."""
     schema = {"type": "object"}

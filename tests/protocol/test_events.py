@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from agi.protocol import events as ev
+from agi.protocol.checkpoints import ChangeCounts, Omission
 from agi.protocol.messages import Message, Usage
 from agi.protocol.parts import Artifact, Reasoning, Text, ToolCallContent, ToolCallPart
 from agi.protocol.policies import Budget, Budgets
@@ -58,11 +59,21 @@ EXAMPLES: list[ev.EventData] = [
     ev.ApprovalRequested(tool_call_id="call_1", name="shell", input=Raw(b"{}"), risk="high", rule="exec", reason="r"),
     ev.ApprovalGranted(tool_call_id="call_1", name="shell", remember="session"),
     ev.ApprovalDenied(tool_call_id="call_1", name="shell", cause="expired", reason="late"),
-    ev.PatchProposed(tool_call_id="call_1", name="apply_patch", patch="--- a\n+++ b\n"),
+    ev.PatchProposed(tool_call_id="call_1", name="apply_patch", patch="--- a\n+++ b\n", preview_digest="d"),
+    ev.PatchReviewed(tool_call_id="call_1", verdict="ask", reason="who knows", reviewer="p/m"),
     ev.VerificationStarted(verification_id="call_9", command="make test", attempt=1),
     ev.VerificationCompleted(verification_id="call_9", command="make test", attempt=1, status="failed", exit_code=2),
+    ev.JobStarted(
+        job_id="job_1",
+        command="npm start",
+        cwd=".",
+        tool_call_id="call_1",
+        output="artifacts/turn_1/j",
+        owner="1:2:3:4",
+    ),
+    ev.JobEnded(job_id="job_1", exit_code=0, output_bytes=7, duration_ms=12),
     ev.CancelRequested(reason="enough"),
-    ev.TurnCompleted(message_id="msg_2", stop_reason="end_turn", steps=2, usage=Usage(), verification="passed"),
+    ev.TurnCompleted(message_id="msg_2", stop_reason="end_turn", steps=2, usage=Usage(), verification="verified"),
     ev.TurnFailed(error=ERROR, usage=Usage()),
     ev.TurnCanceled(reason="enough"),
     ev.SessionCompleted(),
@@ -71,8 +82,17 @@ EXAMPLES: list[ev.EventData] = [
     ev.AttachmentAdded(ref="attachments/a.png", filename="a.png", mime_type="image/png", size=3, sha256="0" * 64),
     ev.Notice(code="sandbox_weaker", message="no bubblewrap"),
     ev.GrantsDropped(reason="made elsewhere"),
+    ev.GrantRevoked(grant_id="grant_1", reason="no longer"),
     ev.ModelBackedOff(provider="p", model="m", code="rate_limited", reason="busy", attempt=1, resume_at=TS),
     ev.ModelSwitched(from_provider="p", from_model="m", provider="q", model="n", code="provider_auth", reason="no key"),
+    ev.CheckpointCreated(
+        checkpoint_id="ckpt_1",
+        cause="call",
+        tool_call_id="call_1",
+        changes=ChangeCounts(added=1, modified=2, deleted=3),
+        omitted=(Omission(code="large", files=12, paths=("a.bin",)),),
+    ),
+    ev.ConversationReverted(to="turn_1", to_seq=3, messages=2, last_turn_id=None),
     ev.PartsWithheld(ids=("attachments/a.png", "part_1"), code="part_refused", reason="not a picture"),
     ev.SessionCreated(
         id="sess_1",
@@ -83,6 +103,20 @@ EXAMPLES: list[ev.EventData] = [
         budget=Budgets(per_turn=Budget(usd=0.5, tokens=1000), per_session=Budget(steps=0, seconds=1.5)),
     ),
     ev.SessionUpdated(budget=Budgets()),
+    ev.VerificationStarted(verification_id="call_9", command="make test", attempt=0, index=2, of=2, baseline=True),
+    ev.VerificationCompleted(
+        verification_id="call_9",
+        command="make test",
+        attempt=1,
+        status="failed",
+        exit_code=1,
+        tool_call_id="call_1",
+        fingerprint="b",
+        fingerprint_before="a",
+        failing=("t::one", "t::two"),
+        new=("t::two",),
+        seconds=1.5,
+    ),
     ev.TurnCompleted(
         message_id="msg_2",
         stop_reason="budget_exhausted",
@@ -180,3 +214,24 @@ def test_every_type_stands_under_its_own_name():
     """Names are snake_case, as clients see them."""
     assert all(name == kind.TYPE for name, kind in ev.DATA_TYPES.items())
     assert all(name.islower() and name.replace("_", "").isalpha() for name in ev.DATA_TYPES)
+
+
+@pytest.mark.parametrize(("old", "today"), [("passed", "verified"), ("failed", "failing"), ("stale", "stale")])
+def test_a_turns_verification_is_read_in_the_words_of_every_version(old, today):
+    """A log is never rewritten, so its readers know its older words."""
+    raw = b'{"message_id":null,"stop_reason":"end_turn","steps":1,"usage":{},"verification":"%b"}' % old.encode()
+
+    read = ev.decode_data("turn_completed", raw)
+
+    assert isinstance(read, ev.TurnCompleted)
+    assert ev.in_todays_words(read.verification) == today
+
+
+def test_a_verification_of_an_older_version_is_read():
+    """What it did not know is not there."""
+    raw = b'{"verification_id":"v","command":"make","attempt":1,"status":"passed","exit_code":0}'
+
+    read = ev.decode_data("verification_completed", raw)
+
+    assert isinstance(read, ev.VerificationCompleted)
+    assert (read.fingerprint, read.baseline, read.failing) == ("", False, None)

@@ -31,7 +31,8 @@ async def test_a_projects_own_agents_are_listed_too(daemon: Daemon) -> None:
 async def test_tools_are_listed_with_kind_and_schema(daemon: Daemon) -> None:
     """As the model and the policy see them."""
     tools = {tool["name"]: tool for tool in (await daemon.get("/v1/tools")).json()["tools"]}
-    assert set(tools["shell"]) == {"name", "description", "kind", "requires_approval", "input_schema", "aliases"}
+    known = {"name", "description", "kind", "requires_approval", "input_schema", "aliases", "polling"}
+    assert set(tools["shell"]) == known
     assert tools["shell"]["kind"] == "exec"
     assert "fs.read" in tools["read_file"]["aliases"]
     assert tools["read_file"]["input_schema"]["type"] == "object"

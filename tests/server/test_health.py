@@ -24,10 +24,19 @@ async def test_health_tells_version_storage_sandbox_and_providers(daemon: Daemon
     assert health["project"] == str(daemon.workspace.path)
     database = str(daemon.workspace.path / ".agi/agi.sqlite")
     assert health["storage"] == {"path": database, "epoch": 1, "sessions": 1, "mirror_ok": True}
-    assert health["sandbox"]["rung"] == "none"
-    assert "without a sandbox" in health["sandbox"]["warning"]
+    assert health["sandbox"]["rung"] in ("bubblewrap", "landlock", "none")
+    assert health["sandbox"]["gaps"]
     assert health["default_model"]["provider"] == "scripted"
     assert {"name": "openai", "enabled": True, "configured": False} in health["providers"]
+
+
+async def test_where_nothing_holds_commands_that_is_a_warning(daemon: Daemon, no_sandbox: None) -> None:
+    """Said with what was tried."""
+    health = (await daemon.get("/v1/health")).json()
+
+    assert (health["sandbox"]["rung"], health["sandbox"]["network"]) == ("none", "on")
+    assert "without a sandbox" in health["sandbox"]["warning"]
+    assert health["sandbox"]["warning"] in health["warnings"]
 
 
 async def test_a_key_is_configured_but_never_told(tmp_path: Path) -> None:

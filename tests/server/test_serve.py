@@ -86,7 +86,7 @@ async def test_the_url_is_printed_when_it_answers_and_the_record_tells_the_same(
     assert status == 200
     assert code == 0
     assert not (daemon.data / "daemon.json").exists()
-    assert "without a sandbox" in err
+    assert "agi: sandbox: " in err or "without a sandbox" in err
     assert "not trusted" not in err
     assert "GET /v1/sessions 200 " in err
     assert record.token not in err

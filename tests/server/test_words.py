@@ -51,6 +51,7 @@ SAMPLES: dict[str, ev.EventData] = {
         ev.ApprovalGranted(tool_call_id="c", name="shell"),
         ev.ApprovalDenied(tool_call_id="c", name="shell", cause="user"),
         ev.PatchProposed(tool_call_id="c", name="apply_patch", patch="+"),
+        ev.PatchReviewed(tool_call_id="c", verdict="accept", reason="fine", reviewer="p/m"),
         ev.VerificationStarted(verification_id="call_2", command="make test", attempt=1),
         ev.VerificationCompleted(
             verification_id="call_2", command="make test", attempt=1, status="failed", exit_code=2, output="no"
@@ -64,10 +65,15 @@ SAMPLES: dict[str, ev.EventData] = {
         ev.SessionCanceled(),
         ev.AttachmentAdded(ref="attachments/a", filename="a", mime_type="text/plain", size=1, sha256="0"),
         ev.Notice(code="c", message="m"),
+        ev.JobStarted(job_id="job_1", command="x", cwd=".", tool_call_id="call_1", output="artifacts/t/j", owner="o"),
+        ev.JobEnded(job_id="job_1", exit_code=0),
         ev.GrantsDropped(reason="r"),
+        ev.GrantRevoked(grant_id="grant_1"),
         ev.ModelBackedOff(provider="p", model="m", code="c", reason="r", attempt=1, resume_at="t"),
         ev.ModelSwitched(from_provider="p", from_model="m", provider="q", model="n", code="c", reason="r"),
         ev.PartsWithheld(ids=("attachments/a",), code="part_refused", reason="r"),
+        ev.CheckpointCreated(checkpoint_id="ckpt_1", cause="call"),
+        ev.ConversationReverted(to="start", to_seq=1, messages=2),
     )
 }
 
@@ -108,6 +114,7 @@ SAME = {
     "approval_granted": "approval.granted",
     "approval_denied": "approval.denied",
     "patch_proposed": "patch.proposed",
+    "patch_reviewed": "patch.reviewed",
     "cancel_requested": "cancel.requested",
     "turn_completed": "turn.completed",
     "turn_canceled": "turn.canceled",
@@ -116,9 +123,13 @@ SAME = {
     "session_canceled": "session.canceled",
     "attachment_added": "attachment.added",
     "notice": "notice",
+    "job_started": "job.started",
+    "job_ended": "job.ended",
     "model_backed_off": "model.backed_off",
     "model_switched": "model.switched",
     "parts_withheld": "parts.withheld",
+    "checkpoint_created": "checkpoint.created",
+    "conversation_reverted": "conversation.reverted",
 }
 
 
@@ -192,9 +203,17 @@ def test_verification_is_told_as_a_tool() -> None:
     """`verify` runs like any other tool, in these words."""
     ((call, args),) = told(SAMPLES["verification_started"])
     ((result, done),) = told(SAMPLES["verification_completed"])
-    assert (call, args["name"], args["args"]) == ("tool.call", "verify", {"command": "make test", "attempt": 1})
+    asked = {"command": "make test", "attempt": 1, "baseline": False}
+    assert (call, args["name"], args["args"]) == ("tool.call", "verify", asked)
     assert (result, done["id"], done["name"], done["ok"]) == ("tool.result", args["id"], "verify", False)
     assert (done["result"]["exit_code"], done["parts"][0]["text"]) == (2, "no")
+
+
+def test_a_verification_that_nobody_was_told_had_begun_is_not_told_to_end() -> None:
+    """The call that ran it has its own result, and what is known from earlier was told then."""
+    sample = SAMPLES["verification_completed"]
+    assert told(msgspec.structs.replace(sample, tool_call_id="call_1")) == []
+    assert told(msgspec.structs.replace(sample, known=True, baseline=True)) == []
 
 
 def test_a_failed_turn_is_an_error_and_then_the_end() -> None:

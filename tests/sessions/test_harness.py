@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import time
 
 import pytest
+from tests.conftest import processes_named
 
 from agi.errors import ConfigError, Conflict, Invalid, ModelError, NotFound
 from agi.models.scripted import Call, Say, Wait
@@ -108,10 +110,10 @@ async def test_cancel_stops_the_turn_and_keeps_what_was_said(place):
 async def test_cancel_kills_a_running_command_and_closes_its_call(place):
     """No process is left, and the call is told as interrupted."""
     place.configure('{"approval": {"requireForKinds": []}}')
-    place.model.calls("shell", command="echo $$ > pid; exec sleep 300")
+    mark = f"sleep 9{time.time_ns()}"
+    place.model.calls("shell", command=f"setsid {mark} & exec {mark}")
     posted = await place.say("run")
-    await place.until(lambda: (place.project / "pid").exists() and (place.project / "pid").read_text().strip() != "")
-    pid = int((place.project / "pid").read_text())
+    await place.until(lambda: len(processes_named(mark)) == 2)
 
     await place.cancel()
     await asyncio.wait_for(place.ended(posted), 10)
@@ -119,8 +121,7 @@ async def test_cancel_kills_a_running_command_and_closes_its_call(place):
     completed = data(place.events("tool_call_completed")[0])
     assert completed["interrupted"] is True
     assert completed["tool_result"]["ok"] is False
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)
+    await place.until(lambda: not processes_named(mark))
 
 
 async def test_cancel_answers_the_open_question(place):

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import sqlite3
+import sys
 
 from agi.models.scripted import Call, Say, ScriptedModel, Wait
 from agi.protocol import commands
@@ -267,20 +269,43 @@ async def test_a_question_about_verification_survives_a_restart(place):
     await place.approve(request["tool_call_id"])
     turn = await asyncio.wait_for(place.ended(posted), 10)
 
-    assert json.loads(turn.outcome)["verification"] == "passed"
+    assert json.loads(turn.outcome)["verification"] == "verified"
     assert len(place.events("approval_requested")) == 2
     assert (place.project / "ran.txt").read_text() == "ran\n"
 
 
 async def test_a_stop_between_two_verification_commands_runs_the_second_after_it(place):
-    """A turn is verified when all commands have passed, whoever runs them."""
+    """A turn is verified when all commands have passed, whoever runs them; the first still speaks for the files."""
     place.configure(
-        '{"approval": {"requireForKinds": []}, "verify": {"commands": ["echo 1 >> ran.txt", '
-        '"test -f go || sleep 300; echo 2 >> ran.txt"], "maxAttempts": 1}}'
+        '{"sandbox": {"mode": "off"}, "approval": {"requireForKinds": []}, '
+        '"verify": {"commands": ["echo 1 >> ../ran.txt", '
+        '"test ! -f b.txt || test -f ../go || sleep 300; echo 2 >> ../ran.txt"], "maxAttempts": 1}}'
     )
     place.model.calls("write_file", path="b.txt", content="b").then_says("wrote")
     posted = await place.say("write")
-    await place.heard("verification_started", 2)
+    await place.heard("verification_started", 4)
+    await place.harness.close()
+    (place.project.parent / "go").touch()
+    place.model = ScriptedModel()
+    await place.open()
+    await place.harness.recover()
+
+    turn = await asyncio.wait_for(place.ended(posted), 10)
+
+    assert json.loads(turn.outcome)["verification"] == "verified"
+    assert (place.project.parent / "ran.txt").read_text() == "1\n2\n1\n2\n"
+
+
+async def test_a_file_changed_while_nobody_was_there_has_all_commands_run(place):
+    """What the first had found was about other files."""
+    place.configure(
+        '{"sandbox": {"mode": "off"}, "approval": {"requireForKinds": []}, '
+        '"verify": {"commands": ["echo 1 >> ../ran.txt", '
+        '"test ! -f b.txt || test -f go || sleep 300; echo 2 >> ../ran.txt"], "maxAttempts": 1}}'
+    )
+    place.model.calls("write_file", path="b.txt", content="b").then_says("wrote")
+    posted = await place.say("write")
+    await place.heard("verification_started", 4)
     await place.harness.close()
     (place.project / "go").touch()
     place.model = ScriptedModel()
@@ -289,8 +314,52 @@ async def test_a_stop_between_two_verification_commands_runs_the_second_after_it
 
     turn = await asyncio.wait_for(place.ended(posted), 10)
 
-    assert json.loads(turn.outcome)["verification"] == "passed"
-    assert (place.project / "ran.txt").read_text() == "1\n2\n"
+    assert json.loads(turn.outcome)["verification"] == "verified"
+    assert (place.project.parent / "ran.txt").read_text() == "1\n2\n1\n1\n2\n"
+
+
+async def test_a_call_that_waited_for_the_baseline_is_made_after_a_restart(place):
+    """It had not run, so it is not told as interrupted; what fails already is found out first."""
+    place.configure(
+        '{"sandbox": {"mode": "off"}, "approval": {"requireForKinds": []}, '
+        '"verify": {"commands": ["echo x >> ../ran.txt; test -f ../go || sleep 300; test ! -f b.txt"]}}'
+    )
+    place.model.calls("shell", command="echo b >> b.txt")
+    posted = await place.say("write")
+    await place.heard("verification_started")
+    await place.until(lambda: (place.project.parent / "ran.txt").exists())
+    await place.harness.close()
+    (place.project.parent / "go").touch()
+    place.model = ScriptedModel().says("wrote").calls("shell", command="rm b.txt").then_says("undone")
+    await place.open()
+    await place.harness.recover()
+
+    turn = await asyncio.wait_for(place.ended(posted), 10)
+
+    (call,) = [data(event) for event in place.events("tool_call_completed")][:1]
+    assert call["tool_result"]["ok"] is True
+    assert "interrupted" not in call
+    runs = [
+        (one["baseline"], one["status"]) for event in place.events("verification_completed") if (one := data(event))
+    ]
+    assert runs == [(True, "not_run"), (True, "passed"), (False, "failed")]
+    assert json.loads(turn.outcome)["verification"] == "verified"
+
+
+async def test_what_failed_before_the_first_change_is_known_after_a_restart(place):
+    """The change has been made meanwhile, so it could not be found out any more."""
+    place.configure('{"approval": {"requireForKinds": []}, "verify": {"commands": ["exit 3"], "maxAttempts": 1}}')
+    place.model.calls("write_file", path="b.txt", content="b").plays(Wait(asyncio.Event()))
+    posted = await place.say("write")
+    await place.heard("tool_call_completed")
+    place.model = ScriptedModel().says("wrote")
+    await place.reopen()
+    await place.harness.recover()
+
+    turn = await asyncio.wait_for(place.ended(posted), 10)
+
+    assert json.loads(turn.outcome)["verification"] == "pre_existing"
+    assert len([event for event in place.events("verification_started") if data(event)["baseline"]]) == 1
 
 
 async def test_a_clean_stop_keeps_what_was_shown(place):
@@ -328,3 +397,70 @@ async def test_a_turn_goes_on_when_the_log_can_be_written_again(place, monkeypat
     assert turn.status == "completed"
     assert place.answer() == "the whole answer"
     assert set(failures) == {"DiskFull"}
+
+
+HALFWAY = """
+import asyncio, os, signal, sys
+from pathlib import Path
+import agi.workspace.replace as replace
+from agi.models.scripted import ScriptedModel
+from agi.protocol import commands
+from agi.sessions.harness import Harness, HarnessSettings
+
+real, calls = replace.exchange, 0
+
+def exchange(*args):
+    global calls
+    calls += 1
+    if calls == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return real(*args)
+
+replace.exchange = exchange
+
+async def main():
+    project, home = map(Path, sys.argv[1:3])
+    model = ScriptedModel()
+    settings = HarnessSettings(project=project, home_config=home, env={"PATH": "/usr/bin:/bin"}, trust_once=True)
+    harness = Harness(settings, stand_in=model)
+    model.calls("apply_patch", patch=sys.argv[4])
+    posted = await harness.post_message(sys.argv[3], commands.PostMessage(content="go"))
+    await harness.wait_turn(sys.argv[3], posted.turn_id)
+
+asyncio.run(main())
+"""
+
+PATCH = """*** Begin Patch
+*** Update File: a.txt
+@@
+-one
++ONE
+*** Update File: b.txt
+@@
+-two
++TWO
+*** End Patch
+"""
+
+
+async def test_a_kill_in_the_middle_of_a_patch_is_put_back_before_the_turn_goes_on(place):
+    """Half a patch is worse than none: the files are as before, and the log says so."""
+    place.configure('{"approval": {"requireForKinds": []}, "verify": {"autoVerify": false}}')
+    (place.project / "a.txt").write_text("one\n")
+    (place.project / "b.txt").write_text("two\n")
+    await place.harness.close()
+    arguments = (sys.executable, "-c", HALFWAY, str(place.project), str(place.home), place.session_id, PATCH)
+    killed = await asyncio.create_subprocess_exec(*arguments)
+    assert await killed.wait() == -signal.SIGKILL
+    half = {(place.project / name).read_text() for name in ("a.txt", "b.txt")}
+    place.model = ScriptedModel().says("It was cut off.")
+    await place.open()
+
+    await place.harness.recover()
+    await place.heard("turn_completed")
+
+    assert half == {"ONE\n", "two\n"}
+    assert (place.project / "a.txt").read_text() == "one\n"
+    notice = next(data(event) for event in place.events("notice") if data(event)["code"] == "put_back")
+    assert "a.txt" in notice["message"]
+    assert data(place.events("tool_call_completed")[0])["interrupted"] is True

@@ -1,15 +1,22 @@
 """What the tests of tools share: a workspace, and a way to call a tool as a model would."""
 
+import asyncio
 import json
 
 import pytest
 from msgspec import Raw
 
+from agi.eventlog.log import EventLog
+from agi.protocol.events import SessionCreated
+from agi.sessions.jobs import SessionsJobs
+from agi.sessions.turn_jobs import TurnJobs
 from agi.tools.base import Registry, ToolCall, ToolContext
 from agi.tools.builtin import builtin_tools
+from agi.views.tables import Tables
 from agi.workspace.handle import Workspace
 
 TURN = "turn_" + "0" * 32
+SESSION = "sess_" + "0" * 32
 
 
 class Desk:
@@ -26,6 +33,8 @@ class Desk:
         self.verify_commands = ()
         self.seen = None
         self.approved = ""
+        self.jobs = None
+        self.cell = None
 
     @property
     def context(self):
@@ -38,15 +47,23 @@ class Desk:
             verify_commands=self.verify_commands,
             seen=self.seen,
             approved=self.approved,
+            jobs=self.jobs,
+            cell=self.cell,
         )
+
+    async def use(self, name, **given):
+        """Call a tool with these arguments."""
+        return await self.registry.invoke(self.context, ToolCall("call_1", name, Raw(json.dumps(given).encode())))
 
     def propose(self, name, *, after=None, **given):
         """What a call would change."""
         return self.registry.propose(self.workspace, ToolCall("call_1", name, Raw(json.dumps(given).encode())), after)
 
-    async def use(self, name, **given):
-        """Call a tool with these arguments."""
-        return await self.registry.invoke(self.context, ToolCall("call_1", name, Raw(json.dumps(given).encode())))
+    async def until(self, condition):
+        """Wait until something is true."""
+        async with asyncio.timeout(20):
+            while not condition():  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
 
     async def text(self, name, **given):
         """Call a tool and give the text the model is shown."""
@@ -73,3 +90,21 @@ def desk(tmp_path):
     fresh = Desk(tmp_path)
     yield fresh
     fresh.workspace.close()
+
+
+@pytest.fixture
+async def busy(desk, tmp_path):
+    """A workspace whose session can have jobs, with a real log."""
+    log = EventLog(tmp_path / ".agi", Tables())
+    now = "2026-01-01T00:00:00.000Z"
+    made = SessionCreated(id=SESSION, agent="build", workspace_path="/", project_path="/", created_at=now)
+    await log.append(SESSION, [(None, made)])
+    await log.mirrored()
+    desk.session = log.folder / "sessions" / SESSION
+    desk.log = log
+    desk.sessions_jobs = SessionsJobs(log)
+    desk.jobs = TurnJobs(desk.sessions_jobs, SESSION, TURN, lambda data: log.append(SESSION, [(TURN, data)]))
+    desk.job_events = lambda: [one.data for one in log.read(SESSION) if one.type.startswith("job_")]
+    yield desk
+    await desk.sessions_jobs.close()
+    await log.close()

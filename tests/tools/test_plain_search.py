@@ -4,9 +4,9 @@ import threading
 
 import pytest
 
+from agi.errors import Invalid
 from agi.tools import plain_search
-from agi.tools.matches import Match, Query
-from agi.tools.plain_search import glob_matches
+from agi.tools.matches import Match, Query, glob_rules
 
 EVERYWHERE = Query(text="hit", path=".", is_folder=True)
 
@@ -46,29 +46,48 @@ def test_time_and_files_are_bounded_and_it_is_said(desk, monkeypatch):
     assert search(desk).partial == "the search took too long"
 
 
+def takes(glob, path):
+    return plain_search._Picks(glob).takes(path)
+
+
 @pytest.mark.parametrize(
     ("glob", "path", "fits"),
     [
+        ("", "a/b.py", True),
         ("*.py", "a/b.py", True),
         ("b.py", "a/b.py", True),
         ("a/*.py", "a/b.py", True),
+        ("./a/*.py", "a/b.py", True),
         ("/b.py", "a/b.py", False),
         ("a/**", "a/b/c", True),
+        ("a/", "a/b/c", True),
         ("**/c", "a/b/c", True),
         ("a/**/c", "a/c", True),
         ("a/*/c", "a/c", False),
         ("!a", "a/b", False),
         ("!*.py", "a/b.js", True),
         ("[ab].py", "a.py", True),
-        ("[", "x", False),
+        ("*.{py,js}", "a/b.js", True),
+        ("*.{py,js}", "a/b.ts", False),
+        ("{src,lib}/*.{h,c}", "lib/x.c", True),
+        ("*.py, *.js", "b.js", True),
+        ("*.py,!test_*", "test_b.py", False),
+        ("#x", "#x", True),
     ],
 )
 def test_globs_mean_what_they_mean_to_git(glob, path, fits):
-    """A name at any depth, or with a slash a whole path."""
-    assert glob_matches(glob, path) is fits
+    """A name at any depth, or with a slash a whole path; braces offer a choice, commas stand between several globs."""
+    assert takes(glob, path) is fits
+
+
+@pytest.mark.parametrize("glob", ["[", "a\\", "{a,b}" * 20])
+def test_a_glob_that_is_none_is_refused(glob):
+    """It is not taken for one that fits nothing."""
+    with pytest.raises(Invalid):
+        glob_rules(glob)
 
 
 def test_many_stars_take_no_time():
     """A glob cannot blow up."""
-    assert not glob_matches("/".join(["**", "a"] * 20) + "/b", "/".join(["a"] * 60))
-    assert not glob_matches("*a" * 30 + "b", "a" * 200)
+    assert not takes("/".join(["**", "a"] * 20) + "/b", "/".join(["a"] * 60))
+    assert not takes("*a" * 30 + "b", "a" * 200)

@@ -10,14 +10,13 @@ import asyncio
 import json
 import os
 import random
-import signal
 import sqlite3
-import sys
 from pathlib import Path
 
 import pytest
+from tests.torture.killed import KilledDaemon
 
-from agi.net.http import HttpClient, NetError
+from agi.net.http import NetError
 from agi.net.sse import sse_events
 from agi.testing.provider import ProviderServer
 from agi.testing.replies import Reply, calls, says
@@ -28,60 +27,17 @@ KILLS = int(os.environ.get("AGI_KILLS", "50"))
 SEED = int(os.environ.get("AGI_SEED", "1"))
 
 
-class Victim:
-    """A daemon that is started and killed, and a ledger of everything it ever acknowledged."""
+class Victim(KilledDaemon):
+    """A daemon that is killed, and a ledger of everything it ever acknowledged."""
 
     def __init__(self, root: Path, base_url: str) -> None:
-        self.project = root / "project"
-        self.project.mkdir()
-        config = root / "config" / "agi"
-        config.mkdir(parents=True)
-        settings = {
-            "defaultModel": "script",
-            "approval": {"requireForKinds": []},
-            "verify": {"autoVerify": False},
-        }
-        (config / "config.json").write_text(json.dumps(settings))
-        (config / "config.json").chmod(0o600)
-        self.env = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(root),
-            "XDG_CONFIG_HOME": str(root / "config"),
-            "OPENAI_BASE_URL": base_url,
-            "PYTHONPATH": os.pathsep.join(sys.path),
-        }
+        settings = {"approval": {"requireForKinds": []}, "verify": {"autoVerify": False}}
+        super().__init__(root, base_url, settings)
         self.ledger: dict[int, bytes] = {}
         """Every durable event a client was shown, by number."""
         self.accepted: list[str] = []
         """Turns the daemon said it had taken."""
         self.session = ""
-
-    async def start(self) -> None:
-        self.process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "agi.cli.main", "serve", "--port", "0", "--project", str(self.project)),
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            env=self.env,
-        )
-        assert self.process.stdout is not None
-        self.url = (await asyncio.wait_for(self.process.stdout.readline(), 20)).decode().split()[-1].rstrip("/")
-        self.client = HttpClient()
-        self.headers = {
-            "authorization": "Bearer " + json.loads((self.project / ".agi" / "daemon.json").read_text())["token"],
-            "content-type": "application/json",
-        }
-
-    async def kill(self) -> None:
-        self.process.send_signal(signal.SIGKILL)
-        await self.process.wait()
-        await self.client.close()
-
-    async def call(self, method: str, path: str, body: object = None) -> dict:
-        payload = json.dumps(body).encode() if body is not None else b""
-        async with await self.client.request(method, self.url + path, headers=self.headers, body=payload) as response:
-            read = json.loads(await response.read())
-            assert response.status < 300, read
-            return read
 
     async def watch(self) -> None:
         """Keep the ledger: follow the session from the last number seen."""

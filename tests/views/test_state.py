@@ -7,12 +7,14 @@ import pytest
 from msgspec import Raw
 
 from agi.protocol import events as ev
+from agi.protocol.grants import Grant
 from agi.protocol.ids import MESSAGE, new_id
 from agi.protocol.messages import Message, Usage
 from agi.protocol.parts import Text
+from agi.protocol.policies import Rule
 from agi.protocol.sessions import ErrorInfo, Session, TurnOptions
 from agi.protocol.tools import EMPTY_INPUT, ToolCall, ToolResult
-from agi.views.state import Answer, SessionState, fold
+from agi.views.state import Agreed, Answer, Review, SessionState, fold
 
 TS = "2026-01-01T00:00:00.000Z"
 ERROR = ErrorInfo(code="provider_failed", message="no")
@@ -43,12 +45,13 @@ def over(**kept: object) -> ev.TurnCompleted:
     return ev.TurnCompleted(message_id=None, stop_reason="end_turn", steps=1, usage=Usage(), **kept)  # type: ignore[arg-type]
 
 
-def checks(attempt: int = 1) -> ev.VerificationStarted:
-    return ev.VerificationStarted(verification_id="v", command="make test", attempt=attempt)
+def checks(attempt: int = 1, **kept: object) -> ev.VerificationStarted:
+    return ev.VerificationStarted(verification_id="v", command="make test", attempt=attempt, **kept)  # type: ignore[arg-type]
 
 
-def checked(status: str, attempt: int = 1) -> ev.VerificationCompleted:
-    return ev.VerificationCompleted(verification_id="v", command="make test", attempt=attempt, status=status)  # type: ignore[arg-type]
+def checked(status: str, attempt: int = 1, command: str = "make test", **kept: object) -> ev.VerificationCompleted:
+    told = {"verification_id": "v", "command": command, "attempt": attempt, "status": status, **kept}
+    return ev.VerificationCompleted(**told)  # type: ignore[arg-type]
 
 
 def result(call: str = "c1", *, changed: bool = False, **kept: object) -> ev.ToolCallCompleted:
@@ -200,11 +203,64 @@ def test_an_answer_is_kept_until_its_call_is_over():
     assert (state.turn.answers, state.turn.pending) == ({}, [])
 
 
+def shown(call: str, change: str) -> ev.PatchProposed:
+    return ev.PatchProposed(tool_call_id=call, name="edit", patch="+", preview_digest=change)
+
+
+def test_a_call_is_held_to_the_change_that_was_shown_for_it():
+    """By a proposal or a question, the later one; with what was answered. It is forgotten when the call is over."""
+    asked = msgspec.structs.replace(wants("c1"), preview_digest="d2")
+    before = (ask("t1"), start("t1"), shown("c1", "d1"), shown("c2", "d3"), asked)
+
+    state = fold_all(*before, granted("c1", digest="args", hunks=("h1",), reason="only this"))
+    denied_one = fold_all(*before, denied("c1"))
+
+    assert state.turn.agreed("c1") == Agreed("args", "d2", ("h1",), "only this")
+    assert state.turn.agreed("c2") == Agreed(change="d3")
+    assert state.turn.agreed("c3") == Agreed()
+    assert denied_one.turn.agreed("c1") == Agreed(change="d2")
+    assert fold_all(*before, granted("c1"), result("c1")).turn.agreed("c1") == Agreed()
+
+
+def test_a_verdict_is_kept_until_its_call_is_over():
+    """So that nobody is asked for it twice."""
+    said = ev.PatchReviewed(tool_call_id="c1", verdict="reject", reason="no", reviewer="p/m")
+    before = (ask("t1"), start("t1"), said)
+
+    assert fold_all(*before).turn.reviews == {"c1": Review("reject", "no", "p/m")}
+    assert fold_all(*before, result("c1")).turn.reviews == {}
+
+
+def rule(name: str, scope: str = "session") -> Grant:
+    one = Rule(tool="shell", command=name, verdict="allow")
+    return Grant(id=f"grant_{name}", scope=scope, rule=one, text=name, granted_at=TS)  # type: ignore[arg-type]
+
+
 def test_a_grant_for_the_session_outlives_the_turn():
-    """A tool that was allowed for the session is remembered once; one that was allowed once is not."""
+    """Each rule that was allowed for the session is remembered once; what was allowed once, or elsewhere, is not."""
     assert fold_all(*WAITING, granted("c1")).grants == []
+    assert fold_all(*WAITING, granted("c1", remember="workspace", grants=(rule("ls", "workspace"),))).grants == []
+    first = granted("c1", remember="session", grants=(rule("ls"), rule("cat")))
+    again = granted("c2", remember="session", grants=(rule("ls"), rule("wc")))
+    assert [one.rule.command for one in fold_all(*WAITING, first, wants("c2"), again, over()).grants] == [
+        *("ls", "cat", "wc"),
+    ]
+
+
+def test_a_grant_without_rules_is_of_the_whole_tool():
+    """So it was written before answers named rules."""
     twice = (*WAITING, granted("c1", remember="session"), wants("c2"), granted("c2", remember="session"), over())
-    assert fold_all(*twice).grants == ["shell"]
+    (grant,) = fold_all(*twice).grants
+
+    assert (grant.rule, grant.scope) == (Rule(tool="shell", verdict="allow"), "session")
+
+
+def test_a_grant_can_be_revoked():
+    """Only that one; all of them if the log came from elsewhere."""
+    given = (*WAITING, granted("c1", remember="session", grants=(rule("ls"), rule("cat"))))
+
+    assert [one.id for one in fold_all(*given, ev.GrantRevoked(grant_id="grant_ls")).grants] == ["grant_cat"]
+    assert fold_all(*given, ev.GrantsDropped()).grants == []
 
 
 def test_a_call_without_a_result_is_known():
@@ -248,29 +304,53 @@ def test_usage_adds_up_for_the_turn_and_for_the_session():
 
 
 @pytest.mark.parametrize(
-    ("steps", "verification", "changed"),
+    ("steps", "changed"),
     [
-        ((), "not_run", False),
-        ((result(changed=True),), "not_run", True),
-        ((calls(), result(interrupted=True)), "not_run", True),
-        ((result(changed=True), checks(), checked("passed")), "passed", False),
-        ((checks(), checked("passed"), result(changed=True)), "stale", True),
-        ((checks(), checked("failed"), result(changed=True)), "failed", True),
+        ((), False),
+        ((result(changed=True),), True),
+        ((calls(), result(interrupted=True)), True),
+        ((result(changed=True), checks(), checked("passed")), True),
     ],
-    ids=["untouched", "changed", "maybe changed", "verified", "changed since", "failed and changed"],
+    ids=["untouched", "changed", "maybe changed", "verified since"],
 )
-def test_what_was_verified_is_stale_once_something_changed(steps, verification, changed):
-    """A passed verification speaks for the files as they were then."""
+def test_whether_files_may_have_changed_is_known_to_the_end_of_the_turn(steps, changed):
+    """A turn that goes on after a restart must know it."""
     turn = fold_all(*RUNNING, *steps).turn
     assert turn is not None
-    assert (turn.verification, turn.changed) == (verification, changed)
+    assert turn.changed is changed
 
 
-def test_attempts_are_counted_as_the_log_counts_them():
-    """The second attempt is the second, also after a restart."""
-    turn = fold_all(*RUNNING, checks(1), checked("failed", 1), checks(2)).turn
+def test_attempts_are_those_that_failed_after_a_change():
+    """Also after a restart; a baseline, a call of the model's and a run that was cut off are none."""
+    others = (checked("failed", 0, baseline=True), checked("failed", 0, tool_call_id="c"), checked("not_run", 7))
+    turn = fold_all(*RUNNING, *others, checks(1), checked("failed", 1), checks(2)).turn
     assert turn is not None
-    assert (turn.attempts, turn.verifying) == (2, "v")
+    assert (turn.attempts, turn.verifying) == (1, "v")
+
+
+def test_a_baseline_is_taken_once_all_its_commands_are_known():
+    """One that a crash cut off is not."""
+    first, second = ({"baseline": True, "index": n, "of": 2} for n in (1, 2))
+    for steps, taken in (
+        ((checks(0, baseline=True), checked("not_run", 0, command="", baseline=True)), False),
+        ((checked("failed", 0, **first),), False),
+        ((checked("failed", 0, **first), checked("not_run", 0, **second)), True),
+    ):
+        turn = fold_all(*RUNNING, *steps).turn
+        assert turn is not None
+        assert (turn.baselined, turn.baselining) == (taken, False)
+
+
+def test_a_turn_of_an_older_version_is_read():
+    """Its words for verification were others; a session that has one goes on."""
+    raw = b'{"message_id":null,"stop_reason":"end_turn","steps":1,"usage":{},"verification":"%b","seconds":1.0}'
+    for old, today in ((b"passed", "verified"), (b"failed", "failing"), (b"stale", "stale")):
+        ended = ev.Event(3, TS, "sess_1", "t1", "turn_completed", raw % old)
+        state = fold(fold_all(*RUNNING), ended)
+        assert state is not None
+        assert state.turn is None
+        assert isinstance(ended.data, ev.TurnCompleted)
+        assert ev.in_todays_words(ended.data.verification) == today
 
 
 def test_a_cancel_is_for_the_turn_it_names():
@@ -300,3 +380,30 @@ def test_events_of_a_turn_that_is_not_there_change_no_turn():
     )
     state = fold_all(*late)
     assert (state.status, state.activity, state.turn, state.queue) == ("active", "idle", None, [])
+
+
+def begun(job: str) -> ev.JobStarted:
+    return ev.JobStarted(job_id=job, command="npm start", cwd=".", tool_call_id="c1", output="artifacts/t/j", owner="o")
+
+
+def test_a_job_is_listed_while_it_runs_and_remembered_for_a_while():
+    """It outlives its turn; clients see what runs, and how what ran ended."""
+    running = fold_all(start("t1"), ("t1", begun("j1")), ("t1", begun("j2")), ("t1", over()))
+    ended = fold_all(
+        start("t1"), ("t1", begun("j1")), ("t1", over()), (None, ev.JobEnded(job_id="j1", exit_code=3, output_bytes=9))
+    )
+
+    assert [job.id for job in running.public(1).jobs] == ["j1", "j2"]
+    assert (running.jobs[0].status, running.jobs[0].turn_id, running.activity) == ("running", "t1", "idle")
+    assert ended.public(1).jobs == ()
+    (job,) = ended.ended_jobs
+    assert (job.id, job.status, job.exit_code, job.output_bytes) == ("j1", "ended", 3, 9)
+    assert job.started_at < (job.ended_at or "") == ended.updated_at
+
+
+def test_only_so_many_jobs_that_ended_are_remembered():
+    """The state of a session stays small."""
+    events = [one for n in range(20) for one in (("t1", begun(f"j{n}")), (None, ev.JobEnded(job_id=f"j{n}")))]
+    state = fold_all(start("t1"), *events, (None, ev.JobEnded(job_id="never begun")))
+
+    assert [job.id for job in state.ended_jobs] == [f"j{n}" for n in range(12, 20)]

@@ -8,13 +8,18 @@ import sqlite3
 import pytest
 from msgspec import Raw
 
+from agi.eventlog.schema import STEPS, connect, prepare
 from agi.protocol import events as ev
 from agi.protocol.ids import ARTIFACT, CALL, MESSAGE, PART, TURN, is_id, new_id
 from agi.protocol.messages import Message, Usage
 from agi.protocol.parts import Artifact, ErrorContent, ErrorPart, Image, Reasoning, Text, ToolCallContent, ToolCallPart
+from agi.protocol.policies import Rule
 from agi.protocol.sessions import ErrorInfo
 from agi.protocol.tools import ToolResult
+from agi.views import queries
 from agi.views.tables import QUEUED, Tables
+
+TS = "2026-01-01T00:00:00.000Z"
 
 SEED = {
     "sessions": {
@@ -368,3 +373,25 @@ def test_only_some_states_are_remembered(db, new_book, tables, monkeypatch):
         one.tell(None, ev.SessionUpdated(title=one.id))
 
     assert [one.stored_state().title for one in books] == [one.id for one in books]
+
+
+def test_grants_from_before_there_were_rules_are_taken_over(tmp_path):
+    """They were names of tools; the log says what they mean now."""
+    database, asked = tmp_path / "db.sqlite", TURN + "_1"
+    prepare(database, (*STEPS, *Tables.steps[:1]))
+    db = connect(database)
+    granted = ev.ApprovalGranted(tool_call_id="call_1", name="shell", remember="session")
+    created = ev.SessionCreated(id="s", agent="build", workspace_path="/w", project_path="/w", created_at=TS)
+    for seq, (turn, data) in enumerate([(None, created), (asked, granted)], 1):
+        row = ("s", seq, TS, turn, data.TYPE, ev.encode_data(data).decode())
+        db.execute("INSERT INTO events (session_id, seq, ts, turn_id, type, data) VALUES (?, ?, ?, ?, ?, ?)", row)
+    old = json.dumps({"id": "s", "grants": ["shell"]})
+    db.execute("INSERT INTO sessions VALUES ('s', NULL, 'build', '/w', 0, 0, 'active', 0, 1, 2, ?)", (old,))
+    db.close()
+    prepare(database, (*STEPS, *Tables.steps))
+
+    db = connect(database)
+    state = queries.session_state(db, "s")
+    db.close()
+    assert [grant.rule for grant in state.grants] == [Rule(tool="shell", verdict="allow")]
+    assert (state.last_seq, state.workspace_path) == (2, "/w")

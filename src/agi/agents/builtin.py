@@ -8,7 +8,10 @@ from __future__ import annotations
 from agi.agents.base import Agent
 from agi.protocol.policies import step_limit
 
-READ_TOOLS = ("repo_tree", "repo_map", "read_file", "search", "git_status")
+READ_TOOLS = (
+    *("repo_tree", "repo_map", "read_file", "search"),
+    *("git_status", "git_diff", "git_log", "git_show", "git_blame"),
+)
 """Tools that only look."""
 
 MANNERS = """\

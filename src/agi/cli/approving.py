@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Literal
 
 from agi.cli.calls import summary
 from agi.cli.printing import Printer
@@ -16,9 +17,13 @@ from agi.errors import AgiError, Conflict, NotFound
 from agi.protocol.commands import Approve
 from agi.protocol.events import ApprovalDenied, ApprovalGranted, ApprovalRequested
 
-FILE_TOOLS = frozenset({"write_file", "apply_patch"})
+FILE_TOOLS = frozenset({"write_file", "apply_patch", "edit"})
 FILE_RULES = frozenset({"kind:write", "patch_review"})
 NOT_TRUSTED = "The workspace is not trusted, so commands are not approved unseen; --trust would allow it."
+
+
+class _AnsweredElsewhere(Exception):
+    """Someone else was faster, or the turn is over."""
 
 
 class Approver:
@@ -93,7 +98,8 @@ class Approver:
 
     async def _decide(self, asked: ApprovalRequested, ours: bool) -> Approve | None:
         if ours and self._yes and (self._trusted or _only_writes(asked)):
-            return Approve(tool_call_id=asked.tool_call_id, action="approve", reason="--yes")
+            digest = asked.digest or None
+            return Approve(tool_call_id=asked.tool_call_id, action="approve", reason="--yes", digest=digest)
         if self.person:
             return await self._put(asked)
         self.refused.append(summary(asked.name, asked.input))
@@ -105,25 +111,48 @@ class Approver:
 
         self._printer.note(f"{question(asked, colors=self._colors)}\n{choices(asked)}")
         while True:
-            self._question = asyncio.create_task(ask_line(last_line(asked)))
             try:
-                typed = await self._question
-            except asyncio.CancelledError:
-                if asked.tool_call_id in self._open:
-                    raise  # everything ends
-                if self._why_closed:
-                    self._printer.note(self._why_closed)
+                typed = await self._typed(asked, last_line(asked))
+                answer = read_answer(typed, asked)
+                if answer == "hunks":
+                    answer = await self._choose(asked)
+            except _AnsweredElsewhere:
                 return None
-            match read_answer(typed, asked):
+            match answer:
                 case "cancel":
                     self._cancel()
                     return None
                 case "all":
                     self._printer.note(question(asked, colors=self._colors, everything=True))
-                case None:
-                    self._printer.note(allowed(asked, typed or ""))
-                case answer:
+                case Approve():
                     return answer
+                case _:
+                    self._printer.note(allowed(asked, typed or ""))
+
+    async def _choose(self, asked: ApprovalRequested) -> Approve | Literal["cancel"]:
+        """Put the question hunk by hunk."""
+        from agi.cli.hunks import HELP, HunkChoice  # late: seldom asked for
+
+        choice = HunkChoice(asked)
+        while not choice.is_over:
+            self._printer.note(choice.shown(colors=self._colors))
+            while (taken := choice.take(await self._typed(asked, choice.last_line()))) == "help":
+                self._printer.note(HELP)
+            if taken == "cancel":
+                return "cancel"
+        return choice.answer()
+
+    async def _typed(self, asked: ApprovalRequested, prompt: str) -> str | None:
+        """A line from the person; raises _AnsweredElsewhere if it is no longer needed."""
+        self._question = asyncio.create_task(ask_line(prompt))
+        try:
+            return await self._question
+        except asyncio.CancelledError:
+            if asked.tool_call_id in self._open:
+                raise  # everything ends
+            if self._why_closed:
+                self._printer.note(self._why_closed)
+            raise _AnsweredElsewhere from None
 
     async def _send(self, answer: Approve) -> None:
         try:

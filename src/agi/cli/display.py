@@ -1,17 +1,18 @@
 """Text that others wrote, made safe to look at: what could move the cursor, hide or disguise itself is shown escaped.
 
-Only for eyes. What is stored, sent or piped on stays as it is. May import: nothing of ours.
+Only for eyes. What is stored, sent or piped on stays as it is. May import: protocol.
 """
 
 from __future__ import annotations
 
 import re
 
+from agi.protocol.showing import escape, exact, exact_lines
+
+__all__ = ["SHORT", "Screen", "exact", "exact_lines", "fit", "line"]
+
 _BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _UNSAFE = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029{_BIDI}\ud800-\udfff]")
-_BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
-"""Printable by their category, and yet nothing is seen of them."""
-_MIXED = re.compile(r"\w*[A-Za-z]\w*")
 SHORT = 100
 
 
@@ -48,23 +49,6 @@ def fit(text: str, columns: int) -> str:
     return text
 
 
-def exact(text: str) -> str:
-    """Show every character of a text that someone decides on: nothing acts, hides, or looks like another letter."""
-    shown = "".join(character if character.isprintable() else _escape(character) for character in text)
-    shown = _BLANK.sub(_escaped, shown)
-    return shown if shown.isascii() else _MIXED.sub(_unmasked, shown)
-
-
-def exact_lines(text: str) -> list[str]:
-    """The same for text of several lines."""
-    return [exact(part) for part in text.split("\n")]
-
-
-def _unmasked(match: re.Match[str]) -> str:
-    """In a word with Latin letters, show those that only look like them."""
-    return "".join(one if one.isascii() or _is_latin(one) else _escape(one) for one in match[0])
-
-
 def _columns(character: str) -> int:
     import unicodedata  # late: hardly anything needs it
 
@@ -73,18 +57,5 @@ def _columns(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
-def _is_latin(character: str) -> bool:
-    import unicodedata  # late: hardly anything needs it
-
-    plain = unicodedata.normalize("NFD", character)[0]
-    return plain.isascii() or not character.isalpha()
-
-
 def _escaped(match: re.Match[str]) -> str:
-    return _escape(match[0])
-
-
-def _escape(character: str) -> str:
-    code = ord(character)
-    known = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(character)
-    return known or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
+    return escape(match[0])

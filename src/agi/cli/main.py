@@ -35,6 +35,18 @@ ASK_OPTIONS = {
     "--timeout": "SECONDS",
 }
 
+UNDO_OPTIONS = {
+    "--session": "ID",
+    "--to": "POINT",
+    "--files": FLAG,
+    "--conversation": FLAG,
+    "--both": FLAG,
+    "--force": FLAG,
+    "--preview": FLAG,
+    "--json": FLAG,
+    "--yes": FLAG,
+}
+
 SETUP_OPTIONS = {
     "--project": "[PATH]",
     "--provider": "NAME",
@@ -152,6 +164,24 @@ def _sessions(arguments: Arguments) -> int:
     return sessions(arguments)
 
 
+def _jobs(arguments: Arguments) -> int:
+    from agi.cli.jobs import jobs
+
+    return jobs(arguments)
+
+
+def _diff(arguments: Arguments) -> int:
+    from agi.cli.diff import diff
+
+    return diff(arguments)
+
+
+def _undo(arguments: Arguments) -> int:
+    from agi.cli.undo import undo
+
+    return undo(arguments)
+
+
 def _repair(arguments: Arguments) -> int:
     from agi.cli.repair import repair
 
@@ -182,15 +212,42 @@ def _models(arguments: Arguments) -> int:
     return models(arguments)
 
 
+def _tools(arguments: Arguments) -> int:
+    from agi.cli.tools import tools
+
+    return tools(arguments)
+
+
+def _grants(arguments: Arguments) -> int:
+    from agi.cli.grants import grants
+
+    return grants(arguments)
+
+
+def _policy(arguments: Arguments) -> int:
+    from agi.cli.policy import policy
+
+    return policy(arguments)
+
+
 COMMANDS: dict[str, tuple[Command, Mapping[str, str]]] = {
     "serve": (
         _serve,
         {**PROJECT, "--port": "N", "--host": "ADDRESS", "--db": "PATH", "--expose": FLAG, "--trust": FLAG},
     ),
     "sessions": (_sessions, {**PROJECT, "--limit": "N", "--output": "FILE", "--json": FLAG, "--yes": FLAG}),
+    "jobs": (_jobs, {**PROJECT, "--session": "ID", "--json": FLAG}),
+    "diff": (
+        _diff,
+        {**PROJECT, "--session": "ID", "--turn": "TURN", "--from": "POINT", "--to": "POINT", "--json": FLAG},
+    ),
+    "undo": (_undo, {**PROJECT, **UNDO_OPTIONS}),
     "models": (_models, {**PROJECT, "--provider": "NAME", "--all": FLAG, "--json": FLAG, "--if-needed": FLAG}),
+    "tools": (_tools, {**PROJECT, "--json": FLAG}),
     "repair": (_repair, {**PROJECT, "--from-mirrors": FLAG}),
     "doctor": (_doctor, {**PROJECT, "--json": FLAG}),
+    "grants": (_grants, {**PROJECT, "--all": FLAG, "--json": FLAG}),
+    "policy": (_policy, {**PROJECT, "--tool": "NAME", "--agent": "NAME", "--json": FLAG}),
     "trust": (_trust, {"--revoke": FLAG, "--list": FLAG, "--json": FLAG, "--yes": FLAG}),
     "setup": (_setup, SETUP_OPTIONS),
 }

@@ -131,9 +131,11 @@ class TextPrinter:
             case ev.ToolCallCompleted():
                 return f"✓ {line(data.name)}" if data.tool_result.ok else _failed(data)
             case ev.VerificationStarted():
-                return f"→ verify: {line(data.command)}"
+                return f"→ {'before any change' if data.baseline else 'verify'}: {line(data.command)}"
             case ev.VerificationCompleted():
                 return _verified(data)
+            case ev.PatchReviewed() if data.verdict == "accept":  # of the others, what follows from them is told
+                return f"✓ reviewed: {line(data.reason, 200)}"
             case ev.Notice():
                 return f"note: {line(data.message, 500)}"
             case ev.ModelBackedOff():
@@ -183,10 +185,20 @@ def _failed(data: ev.ToolCallCompleted) -> str:
 
 
 def _verified(data: ev.VerificationCompleted) -> str:
-    """Nothing is said where there was nothing to run."""
-    if data.status == "passed":
-        return f"✓ verified: {line(data.command)}"
-    if data.status == "failed":
-        code = f" (exit {data.exit_code})" if data.exit_code is not None else ""
-        return f"✗ verification failed: {line(data.command)}{code}"
-    return f"– not verified: {line(data.reason, 200)}" if data.command else ""
+    """Nothing is said where nothing was to be run, nor of what a call or an earlier turn has told already."""
+    if data.known or data.tool_call_id:
+        return ""
+    command, code = line(data.command), f" (exit {data.exit_code})" if data.exit_code is not None else ""
+    match data.status:
+        case "passed" if data.reason:
+            return f"– {command}: {line(data.reason, 200)}"
+        case "passed":
+            return f"✓ passes before any change: {command}" if data.baseline else f"✓ verified: {command}"
+        case "failed" if data.baseline:
+            return f"– fails before any change: {command}{code}"
+        case "failed" if data.pre_existing:
+            return f"– fails as before: {command}{code}"
+        case "failed":
+            return f"✗ verification failed: {command}{code}"
+    what = "not known what fails before any change" if data.baseline else "not verified"
+    return f"– {what}: {line(data.reason, 200)}" if command else ""

@@ -36,7 +36,7 @@ def transcript(session: Session, messages: Sequence[Message]) -> Iterator[str]:
         if message.role == "tool":
             yield from (f"{text}\n" for text in shown)
         elif shown:
-            yield f"\n## {_who(message)}\n\n"
+            yield f"\n## {_who(message)}{' [taken back]' if message.reverted else ''}\n\n"
             yield show("\n".join(shown) + "\n")
     for pending in session.pending_approvals:
         yield f"\n◆ waits for an answer: {summary(pending.name, pending.input)}\n"

@@ -99,6 +99,11 @@ class Turn:
                 rule=pending.rule,
                 reason=pending.reason,
                 preview=pending.preview,
+                preview_digest=pending.preview_digest,
+                hunks=pending.hunks,
+                digest=pending.digest,
+                shown=pending.shown,
+                remember=pending.remember,
             )
             self._hear_question(asked, ours=False)
 
@@ -186,7 +191,12 @@ class Turn:
             self._printer.note("agi: refused, since nobody could be asked: " + "; ".join(self._approver.refused))
             self._printer.note("     Run it at a terminal, or approve with --yes (commands: with --yes --trust).")
             return exits.REFUSED
-        return exits.FAILED if data.verification == "failed" else exits.OK
+        return self._verified(ev.in_todays_words(data.verification))
+
+    def _verified(self, verification: ev.Verification) -> int:
+        if verification == "stale":
+            self._printer.note("agi: files changed after the last verification; nothing is known of them as they are.")
+        return exits.FAILED if verification in ("failing", "pre_existing") else exits.OK
 
     def _why_canceled(self, reason: str) -> str:
         if self._blocked:

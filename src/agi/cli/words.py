@@ -12,7 +12,10 @@ agi, a local-first agent harness: sessions with AI agents that work in your fold
   agi setup                   choose who answers, enter a key       agi models     which can be asked, their prices
   agi serve                   run the daemon                        agi sessions   list, show, export, remove
   agi trust                   let a project's own settings count    agi doctor     is everything in order?
-  agi repair                  rebuild the log from its mirror       agi help NAME  more about one of these
+  agi repair                  rebuild the log from its mirror       agi grants     what you allowed for longer
+  agi policy explain "<cmd>"  would it run, be asked about, or not? agi help NAME  more about one of these
+  agi jobs                    what runs in the background           agi undo       take back what the agent did
+  agi diff                    what it changed                       agi tools      what agents can use here
 
 Options, before or after the prompt:
   -a, --agent NAME      build (default), general, plan, or one of the project's
@@ -75,6 +78,25 @@ Examples:
   agi sessions export 3f9a --output talk.ndjson
 """
 
+JOBS = """\
+agi jobs [list] [--session ID] [--json]
+agi jobs tail JOB [--session ID]
+agi jobs stop JOB [--session ID]
+agi jobs background [--session ID]
+
+What agents run in the background. `tail` shows a job's last words and what it says from then on, `stop` ends it with
+all its processes, `background` moves the command that a session waits for there. Jobs outlive turns, and end with the
+daemon. JOB may be the beginning or the end of an id.
+
+  -s, --session ID   those of one session, also what has ended there
+      --project PATH the folder (default: this one)
+      --json         for programs
+
+Examples:
+  agi jobs
+  agi jobs tail 3f9a
+"""
+
 MODELS = """\
 agi models [list] [--provider NAME] [--all] [--json]
 agi models fetch [--if-needed]
@@ -96,6 +118,50 @@ Stopped in the middle, it goes on where it was. It is fine for looking things up
 Examples:
   agi models
   agi models --provider anthropic --all
+"""
+
+DIFF = """\
+agi diff [--session ID] [--turn TURN] [--json]
+agi diff [--session ID] --from POINT [--to POINT]
+
+What a session changed in its files, commands included, as a unified diff; git is not needed. Without --session, the
+latest of this folder.
+
+  -s, --session ID   the beginning or the end of its id will do
+  --turn TURN        only what this turn changed
+  --from, --to       between two points: a turn (its beginning), a checkpoint, or `start`
+  --json             for programs
+  --project PATH     the folder (default: this one)
+
+Examples:
+  agi diff
+  agi diff --turn turn_019a…
+"""
+
+UNDO = """\
+agi undo [--session ID] [--to POINT] [--files | --conversation | --both] [--yes]
+agi undo FILE … [--force]
+
+Takes back what a session did: by default the changes of files that its last turn made, commands included; git is not
+needed. Shows first what would happen, and asks. What you changed yourself since then is never overwritten, unless you
+name it and say --force. The undo itself can be undone; it says how.
+
+  -s, --session ID   the beginning or the end of its id will do (default: the latest of this folder)
+  --to POINT         a turn (back to its beginning), a checkpoint, or `start` (default: the last turn)
+  --files            the files (default)
+  --conversation     what was said; it stays in the log, and the model no longer knows it
+  --both             both
+  FILE               only these files, and those in these folders
+  --force            also those of them that somebody else changed
+  --preview          only show it
+  -y, --yes          do not ask
+  --json             for programs; without --yes only a preview
+  --project PATH     the folder (default: this one)
+
+Examples:
+  agi undo
+  agi undo src/parser.py
+  agi undo --both --to turn_019a…
 """
 
 REPAIR = """\
@@ -171,12 +237,69 @@ Examples:
   agi setup --provider ollama --model qwen3:8b --project
 """
 
+GRANTS = """\
+agi grants [list] [--all] [--project PATH] [--json]
+agi grants revoke ID [--project PATH]
+
+What you allowed for longer than one call, by answering a question with s or w: in this folder, and in its sessions.
+What is revoked is asked about again, also in turns that run.
+
+  --all            also what you allowed in other folders
+  --project PATH   the folder (default: this one)
+  --json           for programs
+
+An id may be shortened to its beginning or its end.
+
+Examples:
+  agi grants
+  agi grants revoke 3f9c
+"""
+
+POLICY = """\
+agi policy explain "<command>" [--tool NAME] [--agent NAME] [--project PATH] [--json]
+
+Says what would become of a command and why: each program it would start, the files it would open, the rule that
+decides, the risk, and what an answer could be remembered as. Runs nothing.
+
+  --tool NAME      another tool than shell; the text is then a path, or its whole input as JSON
+  -a, --agent NAME
+  --project PATH   the folder (default: this one)
+  --json           for programs
+
+Examples:
+  agi policy explain "git log --oneline | head"
+  agi policy explain 'env X=1 sh -c "rm -rf build"'
+  agi policy explain docs/intro.md --tool write_file
+"""
+
+TOOLS = """\
+agi tools [list] [--json]
+agi tools new NAME
+
+The tools agents can be given: those that are always there and the project's own (.agi/tools), with what is wrong with
+any of these. A project's tools are loaded once you trust it (agi trust). `new` writes a small tool that works, to begin
+with.
+
+  --project PATH   the folder (default: this one)
+  --json           for programs; with schemas
+
+Examples:
+  agi tools
+  agi tools new line_count
+"""
+
 BY_COMMAND = {
     "serve": SERVE,
     "sessions": SESSIONS,
+    "jobs": JOBS,
+    "diff": DIFF,
+    "undo": UNDO,
     "models": MODELS,
+    "tools": TOOLS,
     "repair": REPAIR,
     "doctor": DOCTOR,
+    "grants": GRANTS,
+    "policy": POLICY,
     "trust": TRUST,
     "setup": SETUP,
 }

@@ -11,8 +11,12 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from agi.protocol.commands import Approve, Cancel, CreateSession, PostMessage, SetTrust
+from agi.client.tools import ToolList
+from agi.protocol.checkpoints import Reverted, SessionDiff
+from agi.protocol.commands import Approve, Cancel, CreateSession, MoveToBackground, PostMessage, Revert, SetTrust
 from agi.protocol.events import Event
+from agi.protocol.grants import Grant
+from agi.protocol.jobs import Job, JobOutput
 from agi.protocol.messages import Message
 from agi.protocol.sessions import Session
 from agi.trust import TrustReason
@@ -137,14 +141,41 @@ class Client(Protocol):
     async def delete_session(self, session_id: str) -> None:
         """Remove a session for good."""
 
+    async def jobs(self, session_id: str) -> list[Job]:
+        """What runs in the background, then what ended there last."""
+
+    async def job_output(self, session_id: str, job_id: str, since: int | None = None) -> JobOutput:
+        """What a job said since an offset, or its last words."""
+
+    async def stop_job(self, session_id: str, job_id: str) -> Job:
+        """End a job."""
+
+    async def move_to_background(self, session_id: str, command: MoveToBackground) -> Job:
+        """Let the command of a running call go on as a job."""
+
+    async def diff(self, session_id: str, *, turn: str = "", start: str = "", end: str = "") -> SessionDiff:
+        """What a session changed in its files: all of it, in one turn, or between two points."""
+
+    async def revert(self, session_id: str, command: Revert) -> Reverted:
+        """Take back what a session did since a point, or say what that would mean."""
+
     async def models(self) -> ModelList:
         """The models that can be asked for."""
+
+    async def tools(self) -> ToolList:
+        """The tools agents can be given, and why some of the project's own are not there."""
 
     async def trust(self, path: Path) -> Trust:
         """How a workspace stands."""
 
     async def set_trust(self, command: SetTrust) -> Trust:
         """Trust a workspace as it is now, or no longer."""
+
+    async def grants(self) -> list[Grant]:
+        """What was allowed for longer than one call: in every workspace, and in the sessions of this project."""
+
+    async def revoke_grant(self, grant_id: str) -> None:
+        """Ask again about what was allowed."""
 
     async def close(self) -> None:
         """Let go of everything."""

@@ -18,12 +18,16 @@ from msgspec import Struct
 from agi.client.answers import refusal, resync
 from agi.client.base import ModelList, Posted, Trust
 from agi.client.running import running_daemon
+from agi.client.tools import ToolList
 from agi.config.daemon import DaemonRecord
 from agi.errors import AgiError, NotFound, Unavailable
 from agi.net.http import HttpClient, NetError, Response, Timeouts
 from agi.net.sse import SseEvent, sse_events
-from agi.protocol.commands import Approve, Cancel, CreateSession, PostMessage, SetTrust
+from agi.protocol.checkpoints import Reverted, SessionDiff
+from agi.protocol.commands import Approve, Cancel, CreateSession, MoveToBackground, PostMessage, Revert, SetTrust
 from agi.protocol.events import Event, parse_envelope
+from agi.protocol.grants import Grant
+from agi.protocol.jobs import Job, JobOutput
 from agi.protocol.messages import Message
 from agi.protocol.sessions import Session
 
@@ -41,9 +45,17 @@ class _Sessions(Struct):
     sessions: list[Session]
 
 
+class _Jobs(Struct):
+    jobs: list[Job]
+
+
 class _Messages(Struct):
     messages: list[Message]
     has_more: bool = False
+
+
+class _Grants(Struct):
+    grants: list[Grant]
 
 
 class DaemonClient:
@@ -138,9 +150,40 @@ class DaemonClient:
         async with await self._send("DELETE", _at(session_id)) as response:
             await self._checked(response)
 
+    async def jobs(self, session_id: str) -> list[Job]:
+        """What runs in the background, then what ended there last."""
+        return (await self._ask("GET", f"{_at(session_id)}/jobs", _Jobs)).jobs
+
+    async def job_output(self, session_id: str, job_id: str, since: int | None = None) -> JobOutput:
+        """What a job said since an offset, or its last words."""
+        query = "" if since is None else f"?since={since}"
+        return await self._ask("GET", f"{_at(session_id)}/jobs/{_quoted(job_id)}/output{query}", JobOutput)
+
+    async def stop_job(self, session_id: str, job_id: str) -> Job:
+        """End a job."""
+        return await self._ask("POST", f"{_at(session_id)}/jobs/{_quoted(job_id)}/stop", Job)
+
+    async def move_to_background(self, session_id: str, command: MoveToBackground) -> Job:
+        """Let the command of a running call go on as a job."""
+        return await self._ask("POST", f"{_at(session_id)}/jobs", Job, command)
+
+    async def diff(self, session_id: str, *, turn: str = "", start: str = "", end: str = "") -> SessionDiff:
+        """What a session changed in its files."""
+        asked = {name: text for name, text in (("turn", turn), ("from", start), ("to", end)) if text}
+        query = "&".join(f"{name}={_quoted(text)}" for name, text in asked.items())
+        return await self._ask("GET", f"{_at(session_id)}/diff" + (f"?{query}" if query else ""), SessionDiff)
+
+    async def revert(self, session_id: str, command: Revert) -> Reverted:
+        """Take back what a session did since a point, or say what that would mean."""
+        return await self._ask("POST", f"{_at(session_id)}/revert", Reverted, command)
+
     async def models(self) -> ModelList:
         """The models that can be asked for."""
         return await self._ask("GET", "/v1/models", ModelList)
+
+    async def tools(self) -> ToolList:
+        """The tools agents can be given."""
+        return await self._ask("GET", "/v1/tools", ToolList)
 
     async def trust(self, path: Path) -> Trust:
         """How a workspace stands."""
@@ -149,6 +192,15 @@ class DaemonClient:
     async def set_trust(self, command: SetTrust) -> Trust:
         """Trust a workspace as it is now, or no longer."""
         return await self._ask("PUT", "/v1/trust", Trust, command)
+
+    async def grants(self) -> list[Grant]:
+        """What was allowed for longer than one call."""
+        return (await self._ask("GET", "/v1/grants", _Grants)).grants
+
+    async def revoke_grant(self, grant_id: str) -> None:
+        """Ask again about what was allowed."""
+        async with await self._send("DELETE", f"/v1/grants/{_quoted(grant_id)}") as response:
+            await self._checked(response)
 
     async def close(self) -> None:
         """Close the connections; what runs in the daemon goes on."""

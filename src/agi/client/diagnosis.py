@@ -5,14 +5,13 @@ To be imported late. May import: errors, config, trust, client.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 
 from agi.client import machine
 from agi.client.base import ClientSettings, ModelChoice
 from agi.client.find import open_daemon
 from agi.client.findings import Finding, broken, note, ok, warning
-from agi.client.inprocess import answering_model, no_commands, tool_names
+from agi.client.inprocess import answering_model, sandbox, tool_names
 from agi.client.reaching import reach
 from agi.client.running import running_daemon
 from agi.config import Config, load_config
@@ -118,9 +117,15 @@ def _tools(settings: ClientSettings) -> Iterator[Finding]:
 
 def _sandbox(settings: ClientSettings) -> Finding:
     try:
-        if why := no_commands(settings):
-            return broken("sandbox", why, "Set sandbox.mode to `auto` to let commands run without one.")
+        held = sandbox(settings)
     except AgiError:
-        pass  # said about the settings
-    there = "bubblewrap is installed" if shutil.which("bwrap") else "bubblewrap is not installed"
-    return note("sandbox", f"none in this version: commands run as you, once approved ({there})")
+        return note("sandbox", "not known: the settings cannot be read")
+    if held.no_commands:
+        return broken("sandbox", held.no_commands, "Set sandbox.mode to `auto` to let commands run without one.")
+    if held.rung == "none":
+        text = f"none: commands run as you, once approved ({'; '.join(held.why)})"
+        return warning("sandbox", text, "On Linux, install bubblewrap; docs/sandbox.md says more.")
+    text = f"{held.rung}; network {held.network}; {len(held.gaps)} known gaps (docs/sandbox.md)"
+    if held.rung == "bubblewrap":
+        return ok("sandbox", text)
+    return warning("sandbox", f"{text} ({'; '.join(held.why)})", "A better one: install bubblewrap.")

@@ -14,15 +14,21 @@ from pathlib import Path
 from typing import cast
 
 import msgspec
+from msgspec import Struct
 
 from agi.client.answers import resync
 from agi.client.base import ClientSettings, ModelChoice, ModelList, Posted, Trust
+from agi.client.tools import ToolList
 from agi.config import Flags, project_dir
 from agi.errors import AgiError, StorageError
 from agi.eventlog.base import Cursor, LiveDelta, parse_cursor
 from agi.eventlog.follow import Batch
-from agi.protocol.commands import Approve, Cancel, CreateSession, PostMessage, SetTrust
+from agi.protocol.checkpoints import Reverted, SessionDiff
+from agi.protocol.commands import Approve, Cancel, CreateSession, MoveToBackground, PostMessage, Revert, SetTrust
 from agi.protocol.events import Event
+from agi.protocol.explanations import Explanation
+from agi.protocol.grants import Grant
+from agi.protocol.jobs import Job, JobOutput
 from agi.protocol.messages import Message
 from agi.protocol.sessions import Session
 from agi.redaction import Redactor
@@ -118,9 +124,38 @@ class InProcessClient:
         """Remove a session for good."""
         await self._harness.delete_session(session_id)
 
+    async def jobs(self, session_id: str) -> list[Job]:
+        """What runs in the background, then what ended there last."""
+        return await self._harness.jobs.all(session_id)
+
+    async def job_output(self, session_id: str, job_id: str, since: int | None = None) -> JobOutput:
+        """What a job said since an offset, or its last words."""
+        return self._harness.jobs.output(session_id, job_id, since)
+
+    async def stop_job(self, session_id: str, job_id: str) -> Job:
+        """End a job."""
+        return await self._harness.jobs.stop(session_id, job_id)
+
+    async def move_to_background(self, session_id: str, command: MoveToBackground) -> Job:
+        """Let the command of a running call go on as a job."""
+        return await self._harness.jobs.move(session_id, command.tool_call_id)
+
+    async def diff(self, session_id: str, *, turn: str = "", start: str = "", end: str = "") -> SessionDiff:
+        """What a session changed in its files."""
+        return await self._harness.diff(session_id, turn=turn, start=start, end=end)
+
+    async def revert(self, session_id: str, command: Revert) -> Reverted:
+        """Take back what a session did since a point, or say what that would mean."""
+        return await self._harness.revert(session_id, command)
+
     async def models(self) -> ModelList:
         """The models that can be asked for."""
         return await _models(self._harness.site(), self._harness.settings.env)
+
+    async def tools(self) -> ToolList:
+        """The tools agents can be given."""
+        site = self._harness.site()
+        return _tool_list(await site.own_tools.listed(site, self._harness.registry))
 
     async def trust(self, path: Path) -> Trust:
         """How a workspace stands."""
@@ -130,6 +165,14 @@ class InProcessClient:
         """Trust a workspace as it is now, or no longer."""
         path = Path(command.path)
         return _trust(path, set_trust(path, self._home_config, command.trusted))
+
+    async def grants(self) -> list[Grant]:
+        """What was allowed for longer than one call."""
+        return self._harness.grants()
+
+    async def revoke_grant(self, grant_id: str) -> None:
+        """Ask again about what was allowed."""
+        await self._harness.revoke_grant(grant_id)
 
     async def close(self) -> None:
         """Stop whatever still runs and close the log."""
@@ -177,10 +220,49 @@ async def offered_models(settings: ClientSettings) -> ModelList:
         return await _models(site, settings.env)
 
 
-def no_commands(settings: ClientSettings) -> str:
-    """Tell why no command may run here; empty if commands may. Opens no log; raises what is wrong with the settings."""
+async def offered_tools(settings: ClientSettings) -> ToolList:
+    """The tools agents can be given; opens no log. Raises what is wrong with the settings."""
+    from agi.tools.base import Registry  # late: only who lists tools needs it
+
     with _site(settings) as site:
-        return site.no_commands()
+        return _tool_list(await site.own_tools.listed(site, Registry(builtin_tools(settings.env))))
+
+
+def _tool_list(listed: object) -> ToolList:
+    return msgspec.convert(msgspec.to_builtins(listed), ToolList)
+
+
+class Held(Struct, frozen=True, kw_only=True):
+    """What holds commands in, and why none may run, if none may."""
+
+    rung: str
+    network: str
+    gaps: tuple[str, ...]
+    why: tuple[str, ...]
+    no_commands: str
+
+
+def sandbox(settings: ClientSettings) -> Held:
+    """Tell what holds commands here, by trying; opens no log, raises what is wrong with the settings."""
+    from agi.sessions.cells import network_of  # late: only who asks needs it
+
+    with _site(settings) as site:
+        rung = site.cells.rung(site)
+        return Held(
+            rung=rung.name,
+            network=network_of(site.config.sandbox),
+            gaps=rung.gaps,
+            why=rung.why,
+            no_commands=site.no_commands(),
+        )
+
+
+def explained_call(settings: ClientSettings, *, tool: str, text: str, agent: str = "") -> Explanation:
+    """Tell what would become of a call, and why; runs nothing and opens no log."""
+    from agi.sessions.explaining import explain_call  # late: only who asks needs it
+
+    with _site(settings) as site:
+        return explain_call(site, settings.home_config, tool=tool, text=text, agent=agent)
 
 
 def tool_names() -> frozenset[str]:
@@ -206,6 +288,7 @@ def _site(settings: ClientSettings) -> Iterator[Site]:
         yield site
     finally:
         site.workspace.close()
+        sites.cells.close()
 
 
 def _trust(path: Path, state: TrustState) -> Trust:

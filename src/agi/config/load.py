@@ -32,6 +32,7 @@ from agi.config.values import (
     TimeoutSettings,
 )
 from agi.errors import ConfigError
+from agi.protocol.checkpoints import CheckpointPolicy
 from agi.protocol.policies import ApprovalPolicy, Budget, PatchReviewPolicy, VerifyPolicy
 
 VARIABLES: Mapping[str, tuple[str, str]] = MappingProxyType(
@@ -86,10 +87,20 @@ def _project_settings(project: Path, base: Settings, trusted: bool) -> tuple[Set
     settings, warnings = parse_settings(content, file)
     if settings.trusted_workspaces is not UNSET:
         warnings += (f"{file}: `trustedWorkspaces` is ignored: a workspace cannot trust itself.",)
-    settings, dropped = (settings, ()) if trusted else narrow(settings, _build(base))
+    if settings.workspace_grants is not UNSET:
+        warnings += (f"{file}: `workspaceGrants` is ignored: a workspace cannot allow itself anything.",)
+    settings, dropped = (_with_rules(settings, base), ()) if trusted else narrow(settings, _build(base))
     warnings += tuple(f"{file}: `{key}` {_UNTRUSTED}" for key in dropped)
     warnings += tuple(f"{file}: `providers.{name}.apiKey` {_EXPOSED}" for name in _keys(settings))
     return settings, warnings, dropped
+
+
+def _with_rules(theirs: Settings, base: Settings) -> Settings:
+    """A trusted project's rules add to the user's; they never take one away."""
+    if isinstance(theirs.approval, UnsetType) or isinstance(theirs.approval.rules, UnsetType):
+        return theirs
+    rules = dict.fromkeys((*_build(base).approval.rules, *theirs.approval.rules))
+    return replace(theirs, approval=replace(theirs.approval, rules=tuple(rules)))
 
 
 def _without_model(base: Settings, theirs: Settings) -> Settings:
@@ -151,6 +162,7 @@ def _build(settings: Settings) -> Config:
         budget_per_turn=replace(Budget(), **said(budget.per_turn)),
         budget_per_session=replace(Budget(), **said(budget.per_session)),
         sandbox=replace(SandboxSettings(), **said(settings.sandbox)),
+        checkpoints=replace(CheckpointPolicy(), **said(settings.checkpoints)),
         agents=_each(settings.agents, AgentSettings()),
     )
 

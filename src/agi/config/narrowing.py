@@ -14,6 +14,7 @@ from agi.config.settings import (
     AgentSection,
     ApprovalSection,
     BudgetSection,
+    CheckpointsSection,
     LimitsSection,
     LocalSection,
     PatchReviewSection,
@@ -23,7 +24,8 @@ from agi.config.settings import (
     VerifySection,
 )
 from agi.config.values import Config, LocalSettings, ProviderSettings, SandboxMode, SandboxSettings
-from agi.protocol.policies import ApprovalPolicy, Budget, PatchReviewPolicy, ReviewMode, VerifyPolicy, step_limit
+from agi.protocol.checkpoints import CheckpointPolicy
+from agi.protocol.policies import ApprovalPolicy, Budget, PatchReviewPolicy, ReviewMode, Rule, VerifyPolicy, step_limit
 
 T = TypeVar("T")
 N = TypeVar("N", int, float)
@@ -50,6 +52,7 @@ def narrow(project: Settings, user: Config) -> tuple[Settings, tuple[str, ...]]:
         patch_review=_patch_review(sieve, _or(project.patch_review, PatchReviewSection()), user.patch_review),
         budget=_budget(sieve, _or(project.budget, BudgetSection()), user),
         sandbox=_sandbox(sieve, _or(project.sandbox, SandboxSection()), user.sandbox),
+        checkpoints=_checkpoints(sieve, _or(project.checkpoints, CheckpointsSection()), user.checkpoints),
         agents={
             name: _agent(sieve, f"agents.{name}", section, user.max_steps(name) or step_limit(name))
             for name, section in _or(project.agents, {}).items()
@@ -84,6 +87,17 @@ class _Sieve:
         if not set(base) <= set(value):
             self.dropped.append(key)
         return tuple(dict.fromkeys((*base, *value)))
+
+    def stricter_rules(
+        self, key: str, rules: tuple[Rule, ...] | UnsetType, base: tuple[Rule, ...]
+    ) -> tuple[Rule, ...] | UnsetType:
+        """Let rules that deny and ask add to the user's."""
+        if isinstance(rules, UnsetType):
+            return rules
+        stricter = tuple(rule for rule in rules if rule.verdict != "allow")
+        if len(stricter) < len(rules):
+            self.dropped.append(key)
+        return tuple(dict.fromkeys((*base, *stricter)))
 
     def as_strict(self, key: str, mode: T | UnsetType, base: T, order: tuple[T, ...]) -> T | UnsetType:
         """Let a mode pass that is no looser than the user's."""
@@ -122,6 +136,10 @@ def _approval(sieve: _Sieve, section: ApprovalSection, user: ApprovalPolicy, tim
         require_for_kinds=sieve.in_addition("approval.requireForKinds", kinds, user.require_for_kinds),
         require_for_tools=sieve.in_addition("approval.requireForTools", tools, user.require_for_tools),
         timeout_seconds=sieve.at_most("approval.timeoutSeconds", section.timeout_seconds, timeout),
+        rules=sieve.stricter_rules("approval.rules", section.rules, user.rules),
+        allow_in_sandbox=sieve.drop(
+            "approval.allowInSandbox", section.allow_in_sandbox, if_=section.allow_in_sandbox is True
+        ),
     )
 
 
@@ -129,16 +147,23 @@ def _verify(sieve: _Sieve, section: VerifySection, user: VerifyPolicy) -> Verify
     turned_on = section.auto_verify is True and not user.auto_verify
     relaxed = section.require_clean is False and user.require_clean
     attempts = sieve.at_most("verify.maxAttempts", section.max_attempts, user.max_attempts)
+    seconds = sieve.at_most("verify.baselineSeconds", section.baseline_seconds, user.baseline_seconds)
     return VerifySection(
         auto_verify=sieve.drop("verify.autoVerify", section.auto_verify, if_=turned_on),
         commands=sieve.drop("verify.commands", section.commands, if_=section.commands != user.commands),
         require_clean=sieve.drop("verify.requireClean", section.require_clean, if_=relaxed),
         max_attempts=UNSET if attempts is None else attempts,
+        baseline=sieve.drop("verify.baseline", section.baseline, if_=section.baseline is True and not user.baseline),
+        baseline_seconds=UNSET if seconds is None else seconds,
     )
 
 
 def _patch_review(sieve: _Sieve, section: PatchReviewSection, user: PatchReviewPolicy) -> PatchReviewSection:
-    return PatchReviewSection(mode=sieve.as_strict("patchReview.mode", section.mode, user.mode, _REVIEWS))
+    return PatchReviewSection(
+        mode=sieve.as_strict("patchReview.mode", section.mode, user.mode, _REVIEWS),
+        # A reviewer that a project chooses could be one that says yes to everything.
+        model=sieve.drop("patchReview.model", section.model, if_=section.model != user.model),
+    )
 
 
 def _budget(sieve: _Sieve, section: BudgetSection, user: Config) -> BudgetSection:
@@ -163,6 +188,20 @@ def _sandbox(sieve: _Sieve, section: SandboxSection, user: SandboxSettings) -> S
     return SandboxSection(
         mode=sieve.as_strict("sandbox.mode", section.mode, user.mode, _SANDBOXES),
         network=sieve.drop("sandbox.network", section.network, if_=opened),
+        hosts=sieve.drop("sandbox.hosts", section.hosts, if_=section.hosts not in ((), user.hosts)),
+        denied_hosts=sieve.in_addition("sandbox.deniedHosts", section.denied_hosts, user.denied_hosts),
+        writable=sieve.drop("sandbox.writable", section.writable, if_=section.writable not in ((), user.writable)),
+        memory_mb=sieve.drop("sandbox.memoryMb", section.memory_mb),
+        processes=sieve.drop("sandbox.processes", section.processes),
+    )
+
+
+def _checkpoints(sieve: _Sieve, section: CheckpointsSection, user: CheckpointPolicy) -> CheckpointsSection:
+    switched = section.enabled is not user.enabled
+    return CheckpointsSection(
+        enabled=sieve.drop("checkpoints.enabled", section.enabled, if_=switched),
+        max_file_bytes=sieve.drop("checkpoints.maxFileBytes", section.max_file_bytes),
+        max_total_bytes=sieve.drop("checkpoints.maxTotalBytes", section.max_total_bytes),
     )
 
 

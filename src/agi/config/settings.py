@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from agi.config.values import Api, AuthMode, Profile, SandboxMode, Secret
-from agi.protocol.policies import ReviewMode
+from agi.protocol.policies import ReviewMode, Rule
 from agi.protocol.tools import ToolKind
 
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -23,6 +23,8 @@ Steps = Annotated[int, Meta(ge=1, le=1_000_000)]
 Amount = Annotated[float, Meta(ge=0, le=1e12)]
 Patience = Annotated[float, Meta(gt=0, le=86_400)]
 ModelRef = Annotated[str, Meta(pattern=r"^[^/\s]+/\S+$", max_length=300)]
+Host = Annotated[str, Meta(pattern=r"^\.?[^\s/@*:\[\]]+(:[0-9]{1,5})?$", max_length=260)]
+Folder = Annotated[str, Meta(pattern=r"^/", max_length=4000)]
 S = TypeVar("S", bound=Struct)
 
 
@@ -101,6 +103,10 @@ class ApprovalSection(Section, frozen=True, kw_only=True):
     """Tools that ask first whatever their kind."""
     timeout_seconds: Amount | UnsetType | None = UNSET
     """How long a question waits; null is for ever."""
+    rules: Annotated[tuple[Rule, ...], Meta(max_length=500)] | UnsetType = UNSET
+    """What is allowed, asked about or denied in particular: `{tool, verdict, command | exactly | path}`."""
+    allow_in_sandbox: bool | UnsetType = UNSET
+    """Whether commands that destroy nothing run unasked in a sandbox without network."""
 
 
 class VerifySection(Section, frozen=True, kw_only=True):
@@ -114,6 +120,10 @@ class VerifySection(Section, frozen=True, kw_only=True):
     """Whether verification must leave the files alone."""
     max_attempts: Annotated[int, Meta(ge=0, le=100)] | UnsetType = UNSET
     """How often a failure sends the agent back."""
+    baseline: bool | UnsetType = UNSET
+    """Check before the first change too, to know what failed already."""
+    baseline_seconds: Patience | UnsetType = UNSET
+    """How long that may take."""
 
 
 class PatchReviewSection(Section, frozen=True, kw_only=True):
@@ -121,6 +131,8 @@ class PatchReviewSection(Section, frozen=True, kw_only=True):
 
     mode: ReviewMode | UnsetType = UNSET
     """`off`, `auto` or `request`."""
+    model: ModelRef | UnsetType | None = UNSET
+    """Who reviews in `auto`: `provider/model`; null is the turn's own model."""
 
 
 class LimitsSection(Section, frozen=True, kw_only=True):
@@ -152,6 +164,27 @@ class SandboxSection(Section, frozen=True, kw_only=True):
     """`off`, `auto` or `require`."""
     network: bool | UnsetType = UNSET
     """Whether commands may reach the network."""
+    hosts: Annotated[tuple[Host, ...], Meta(max_length=500)] | UnsetType = UNSET
+    """Where they may reach all the same."""
+    denied_hosts: Annotated[tuple[Host, ...], Meta(max_length=500)] | UnsetType = UNSET
+    """Where they never reach."""
+    writable: Annotated[tuple[Folder, ...], Meta(max_length=100)] | UnsetType = UNSET
+    """Folders beside the workspace that they may change."""
+    memory_mb: Annotated[int, Meta(ge=16, le=1 << 24)] | UnsetType = UNSET
+    """Memory of one command."""
+    processes: Annotated[int, Meta(ge=8, le=1 << 20)] | UnsetType = UNSET
+    """Processes of one command."""
+
+
+class CheckpointsSection(Section, frozen=True, kw_only=True):
+    """`checkpoints`."""
+
+    enabled: bool | UnsetType = UNSET
+    """Whether changes can be taken back."""
+    max_file_bytes: Annotated[int, Meta(ge=0, le=1 << 40)] | UnsetType = UNSET
+    """A larger file is not covered."""
+    max_total_bytes: Annotated[int, Meta(ge=0, le=1 << 50)] | UnsetType = UNSET
+    """How large the store may get."""
 
 
 class AgentSection(Section, frozen=True, kw_only=True):
@@ -186,12 +219,16 @@ class Settings(Section, frozen=True, kw_only=True):
     """What may be used up."""
     sandbox: SandboxSection | UnsetType = UNSET
     """How commands are kept in."""
+    checkpoints: CheckpointsSection | UnsetType = UNSET
+    """What is kept to take changes back."""
     agents: dict[str, AgentSection] | UnsetType = UNSET
     """Limits by agent."""
     auth: AuthMode | UnsetType = UNSET
     """`auto` or `token`."""
     trusted_workspaces: dict[str, object] | UnsetType = UNSET
     """Kept by `agi trust` in the user's own file; means nothing in a project's."""
+    workspace_grants: dict[str, object] | UnsetType = UNSET
+    """Kept by answers to questions, see `agi grants`, in the user's own file; means nothing in a project's."""
 
 
 SECTIONS: dict[type[Struct], dict[str, type[Struct]]] = {
@@ -201,6 +238,7 @@ SECTIONS: dict[type[Struct], dict[str, type[Struct]]] = {
         "patchReview": PatchReviewSection,
         "budget": BudgetSection,
         "sandbox": SandboxSection,
+        "checkpoints": CheckpointsSection,
         "local": LocalSection,
     },
     ProviderSection: {"timeouts": TimeoutsSection},

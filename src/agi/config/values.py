@@ -10,6 +10,7 @@ from typing import Literal, NoReturn
 
 from msgspec import Struct
 
+from agi.protocol.checkpoints import CheckpointPolicy
 from agi.protocol.policies import ApprovalPolicy, Budget, PatchReviewPolicy, VerifyPolicy
 
 AuthMode = Literal["auto", "token"]
@@ -112,6 +113,16 @@ class SandboxSettings(Struct, frozen=True, kw_only=True):
     """`auto`: the best there is, said when it is none; `require`: no sandbox, no command; `off`: none."""
     network: bool = False
     """Whether commands in the sandbox may reach the network."""
+    hosts: tuple[str, ...] = ()
+    """Where they may reach all the same, over a proxy: `host`, `.suffix`, `host:port`."""
+    denied_hosts: tuple[str, ...] = ()
+    """Where they never reach over that proxy."""
+    writable: tuple[str, ...] = ()
+    """Folders beside the workspace that they may change."""
+    memory_mb: int | None = None
+    """How much memory one command may use; None is the built-in limit."""
+    processes: int | None = None
+    """How many processes one command may have at a time; None is the built-in limit."""
 
 
 class AgentSettings(Struct, frozen=True, kw_only=True):
@@ -161,6 +172,8 @@ class Config(Struct, frozen=True, kw_only=True):
     """What all turns of a session together may use up."""
     sandbox: SandboxSettings = SandboxSettings()
     """How commands are kept in."""
+    checkpoints: CheckpointPolicy = CheckpointPolicy()
+    """What is kept to take changes back."""
     agents: Mapping[str, AgentSettings] = {}
     """Limits by agent."""
     auth: AuthMode = "auto"

@@ -28,11 +28,13 @@ def change_files(
     *,
     seen: Seen | None = None,
     approved: str = "",
+    narrow: Work | None = None,
     notes: Path | None = None,
 ) -> Draft:
     """Change files together or not at all; `approved` is the digest of the only change that may be made.
 
-    `paths` are those the change speaks of; `notes` is the session's folder for changes in the making.
+    `narrow` takes out of it what was not accepted. `paths` are those the change speaks of; `notes` is the session's
+    folder for changes in the making.
     """
     if notes is not None:
         workspace.put_back(notes)
@@ -41,6 +43,8 @@ def change_files(
         work(draft)
         if approved and draft.digest() != approved:
             raise _not_as_approved(draft)
+        if narrow is not None:
+            narrow(draft)
         try:
             workspace.replace_all(draft.changes(), notes=notes)
         except Conflict as error:

@@ -101,6 +101,10 @@ class Draft:
         """Say that a place shall hold nothing."""
         self._after[place] = State()
 
+    def restore(self, place: str) -> None:
+        """Say that a place shall stay as it is."""
+        self._after[place] = self._before[place]
+
     def document(self, path: str, place: str, state: State) -> Document:
         """A file's text; raises for what is no text, or too much of it."""
         if state.size:

@@ -68,9 +68,14 @@ def _told(draft: Draft, place: str, letter: str) -> Told:
 
 def diff(draft: Draft) -> str:
     """All changes as one unified diff."""
+    return "".join(text for _, text in diffs(draft))
+
+
+def diffs(draft: Draft) -> list[tuple[str, str]]:
+    """The change of each file as a diff; of a file that moved, at its new place."""
     changed = draft.changed()
     gone = _sources(draft, changed)
-    return "".join(_diff(draft, place) for place in changed if place not in gone)
+    return [(place, _diff(draft, place)) for place in changed if place not in gone]
 
 
 def _sources(draft: Draft, changed: list[str]) -> set[str]:

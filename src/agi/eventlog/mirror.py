@@ -40,6 +40,8 @@ STATE_CHANGES = ENDINGS | {
     "approval_denied",
     "verification_started",
     "verification_completed",
+    "job_started",
+    "job_ended",
     "session_completed",
     "session_failed",
     "session_canceled",

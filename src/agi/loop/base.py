@@ -1,25 +1,31 @@
 """What the loop is given: three small ports and a plan; and what it answers.
 
-May import: protocol, policy, models.base, views.state.
+May import: protocol, policy, models.base, views.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from agi.models.base import Model
 from agi.models.breaker import Breaker
 from agi.policy.approval import Decision
-from agi.protocol.events import EventData, ModelOutputDelta
+from agi.policy.detecting import Checks
+from agi.protocol.events import EventData, ModelOutputDelta, Verification, VerificationCompleted
 from agi.protocol.messages import Message, StopReason, Usage
 from agi.protocol.parts import Json
 from agi.protocol.policies import Budget, PatchReviewPolicy, VerifyPolicy
 from agi.protocol.sessions import ErrorInfo
 from agi.protocol.tools import ToolCall, ToolDefinition, ToolResult
+from agi.views.ledger import Ledger
 from agi.views.state import Answer, TurnState
+
+if TYPE_CHECKING:
+    from agi.tools.base import Preview
+    from agi.workspace.fingerprint import Tree
 
 
 class Journal(Protocol):
@@ -36,6 +42,15 @@ class Journal(Protocol):
 
     def was_noticed(self, code: str) -> bool:
         """Whether a notice of this code was given in this session."""
+
+    def ledger(self) -> Ledger:
+        """What verification has shown in this session."""
+
+    def known(self, command: str, fingerprint: str) -> VerificationCompleted | None:
+        """What a command found on these files, in whatever session of the workspace."""
+
+    def took(self, command: str) -> float:
+        """How many seconds a command took last, in whatever session of the workspace; 0 if that is not known."""
 
     def defer(self, *data: EventData) -> None:
         """Remember events that become durable together with the next ones."""
@@ -59,14 +74,20 @@ class Toolbox(Protocol):
     def judge(self, call: ToolCall) -> Decision:
         """May it run: allow, ask or deny."""
 
-    def preview(self, call: ToolCall) -> str:
-        """The change a call would make, for review; empty if it makes none."""
+    async def propose(self, call: ToolCall, after: Preview | None) -> Preview:
+        """The change a call would make, shown and named; `after` is another one that is still to come."""
 
     async def use(self, call: ToolCall) -> ToolResult:
         """Run it."""
 
     async def changed_at(self) -> int:
         """When a file of the workspace last changed, in nanoseconds since 1970."""
+
+    def checks(self) -> Checks:
+        """The commands that verify the workspace: the configured ones, or those that were found."""
+
+    async def tree(self) -> Tree:
+        """The files of the workspace as they are now."""
 
 
 class People(Protocol):
@@ -117,11 +138,11 @@ class Plan(Struct, frozen=True, kw_only=True):
     session_seconds: float
     """What the session's earlier turns took of it."""
     verify: VerifyPolicy
-    verify_note: Callable[[], str]
-    """Says why there is nothing to verify with, or nothing if there is; asked only where verification is due."""
     verify_asks: bool
     """Whether verification needs a person's word, as any other command."""
     review: PatchReviewPolicy
+    reviewer: Callable[[], Model] | None = None
+    """Who reviews changes; None is the model that answers."""
 
 
 class Ports(Struct, frozen=True, kw_only=True):
@@ -141,3 +162,6 @@ class Outcome(Struct, frozen=True, kw_only=True):
     """The answer as JSON, where a schema was asked for."""
     note: str = ""
     """Why it ended before it was done, for people."""
+    verification: Verification = "not_run"
+    fingerprint: str = ""
+    """The files that the verification speaks about."""

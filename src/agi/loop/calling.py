@@ -10,19 +10,11 @@ import time
 from collections.abc import Sequence
 
 import msgspec
-from msgspec import Struct
 
 from agi.loop.base import Plan, Ports
-from agi.policy.approval import Decision
+from agi.loop.proposing import Gated, put_forward
 from agi.policy.review import is_proposed, waits_for_a_person
-from agi.protocol.events import (
-    ApprovalDenied,
-    ApprovalRequested,
-    EventData,
-    PatchProposed,
-    ToolCallCompleted,
-    ToolCallStarted,
-)
+from agi.protocol.events import ToolCallCompleted, ToolCallStarted
 from agi.protocol.ids import MESSAGE, new_id
 from agi.protocol.messages import Message
 from agi.protocol.parts import ToolResultContent, ToolResultPart
@@ -35,44 +27,34 @@ CUT = (
 )
 
 
-class _Gated(Struct, frozen=True):
-    """A call and what is to become of it."""
+async def answer_calls(
+    plan: Plan, ports: Ports, calls: Sequence[ToolCall], *, worked: float = 0.0, cut: bool = False
+) -> list[Message]:
+    """Give every call its result; returns the tool messages in the calls' order.
 
-    call: ToolCall
-    kind: ToolKind
-    decision: Decision
-    refusal: str = ""
-    """Why it cannot run at all; empty if it can."""
-    proposed: bool = False
-    """Whether its change is shown as a patch first."""
-
-
-async def answer_calls(plan: Plan, ports: Ports, calls: Sequence[ToolCall], *, cut: bool = False) -> list[Message]:
-    """Give every call its result; returns the tool messages in the calls' order. `cut`: by the limit of an answer."""
-    gated = [_gate(plan, ports, call, cut) for call in calls]
-    requests = [event for one in gated for event in _questions(ports, one)]
-    if requests:
-        await ports.journal.emit(*requests)
+    `worked`: seconds the turn has taken; `cut`: the answer was cut off by the limit of its length.
+    """
+    gated = await put_forward(plan, ports, [_gate(plan, ports, call, cut) for call in calls], worked)
     results: list[Message] = []
     for batch in _batches(gated):
         results += await _run_batch(plan, ports, batch)
     return results
 
 
-def _gate(plan: Plan, ports: Ports, call: ToolCall, cut: bool) -> _Gated:
+def _gate(plan: Plan, ports: Ports, call: ToolCall, cut: bool) -> Gated:
     definition = ports.toolbox.find(call.name)
     decision = ports.toolbox.judge(call)
     if definition is None:
         names = ", ".join(tool.name for tool in ports.toolbox.definitions())
-        return _Gated(call, ToolKind.READ, decision, f"There is no tool named {call.name!r}. Your tools: {names}.")
+        return Gated(call, ToolKind.READ, decision, f"There is no tool named {call.name!r}. Your tools: {names}.")
     problem = _input_problem(call)
     if problem:
-        return _Gated(call, definition.kind, decision, CUT.format(call.name) if cut else problem)
+        return Gated(call, definition.kind, decision, CUT.format(call.name) if cut else problem)
     if decision.verdict == "deny":
-        return _Gated(call, definition.kind, decision, decision.reason)
+        return Gated(call, definition.kind, decision, decision.reason)
     if decision.verdict == "allow" and waits_for_a_person(plan.review, definition):
         decision = msgspec.structs.replace(decision, verdict="ask", rule="patch_review", reason="Patches are reviewed.")
-    return _Gated(call, definition.kind, decision, proposed=is_proposed(plan.review, definition))
+    return Gated(call, definition.kind, decision, proposed=is_proposed(plan.review, definition))
 
 
 def _input_problem(call: ToolCall) -> str:
@@ -91,43 +73,9 @@ def _input_problem(call: ToolCall) -> str:
     return ""
 
 
-def _questions(ports: Ports, one: _Gated) -> list[EventData]:
-    """What must be in the log before people can answer; nothing if it is there already."""
-    turn = ports.journal.turn()
-    known = one.call.id in turn.answers or any(pending.tool_call_id == one.call.id for pending in turn.pending)
-    if one.refusal or known:
-        return []
-    asked: list[EventData] = []
-    asks = one.decision.verdict == "ask"
-    patch = ports.toolbox.preview(one.call) if one.kind == ToolKind.WRITE and (asks or one.proposed) else ""
-    if one.proposed:
-        asked.append(PatchProposed(tool_call_id=one.call.id, name=one.call.name, patch=patch))
-    if asks:
-        asked.append(_request(one, patch))
-        if turn.on_ask == "deny":
-            asked.append(
-                ApprovalDenied(
-                    tool_call_id=one.call.id, name=one.call.name, cause="policy", reason="Nobody is there to be asked."
-                )
-            )
-    return asked
-
-
-def _request(one: _Gated, preview: str) -> ApprovalRequested:
-    return ApprovalRequested(
-        tool_call_id=one.call.id,
-        name=one.call.name,
-        input=one.call.input,
-        risk=one.decision.risk,
-        rule=one.decision.rule,
-        reason=one.decision.reason,
-        preview=preview,
-    )
-
-
-def _batches(gated: Sequence[_Gated]) -> list[list[_Gated]]:
+def _batches(gated: Sequence[Gated]) -> list[list[Gated]]:
     """Neighbouring reads that nobody needs to be asked about go together; everything else goes alone."""
-    batches: list[list[_Gated]] = []
+    batches: list[list[Gated]] = []
     together = False
     for one in gated:
         free = one.kind == ToolKind.READ and one.decision.verdict == "allow" and not one.refusal
@@ -139,7 +87,7 @@ def _batches(gated: Sequence[_Gated]) -> list[list[_Gated]]:
     return batches
 
 
-async def _run_batch(plan: Plan, ports: Ports, batch: Sequence[_Gated]) -> list[Message]:
+async def _run_batch(plan: Plan, ports: Ports, batch: Sequence[Gated]) -> list[Message]:
     refusals = [await _refusal(ports, one) for one in batch]
     running = [one for one, refusal in zip(batch, refusals, strict=True) if not refusal]
     if len(batch) == 1 and refusals[0]:
@@ -163,7 +111,7 @@ async def _together(tasks: list[asyncio.Task[Message]]) -> list[Message]:
         raise
 
 
-async def _refusal(ports: Ports, one: _Gated) -> str:
+async def _refusal(ports: Ports, one: Gated) -> str:
     """Wait for a person where one must be asked; empty if the call may run."""
     if one.refusal or one.decision.verdict != "ask":
         return one.refusal
@@ -178,14 +126,14 @@ async def _refusal(ports: Ports, one: _Gated) -> str:
     return f"{why} The reason given: {answer.reason}" if answer.reason and answer.cause == "user" else why
 
 
-async def _run(plan: Plan, ports: Ports, one: _Gated) -> Message:
+async def _run(plan: Plan, ports: Ports, one: Gated) -> Message:
     began = time.monotonic()
     result = await ports.toolbox.use(one.call)
     return await _close(plan, ports, one, result, duration_ms=int((time.monotonic() - began) * 1000))
 
 
 async def _close(
-    plan: Plan, ports: Ports, one: _Gated, result: ToolResult, *, blocked: bool = False, duration_ms: int = 0
+    plan: Plan, ports: Ports, one: Gated, result: ToolResult, *, blocked: bool = False, duration_ms: int = 0
 ) -> Message:
     message_id = new_id(MESSAGE)
     await ports.journal.emit(

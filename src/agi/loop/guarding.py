@@ -1,7 +1,8 @@
 """The loop guard: notices that an agent goes round in circles, tells it once, and ends the turn if that is no help.
 
 The same calls with the same results, alone or in short cycles, while no file of the workspace changes; and an answer
-that repeats itself without end. Honest work is left alone: another result or a changed file begins a new count.
+that repeats itself without end. Honest work is left alone: another result or a changed file begins a new count, and
+tools that are made for asking again and again may be asked.
 May import: protocol, loop.
 """
 
@@ -54,9 +55,15 @@ class _Step(NamedTuple):
 class Guard:
     """Watches one turn; `changed_at` tells when a file of the workspace last changed, as `time_ns` counts."""
 
-    def __init__(self, changed_at: Callable[[], Awaitable[int]], clock: Callable[[], int] = time.time_ns) -> None:
+    def __init__(
+        self,
+        changed_at: Callable[[], Awaitable[int]],
+        clock: Callable[[], int] = time.time_ns,
+        is_polling: Callable[[str], bool] = lambda name: False,
+    ) -> None:
         self._changed_at = changed_at
         self._clock = clock
+        self._is_polling = is_polling
         self._looked_at = 0
         self._begun: list[int] = []
         """For each step, when the guard looked the last time before it; never, for those of before a restart."""
@@ -89,13 +96,27 @@ class Guard:
             for part in message.parts
             if isinstance(part, ToolResultPart)
         }
-        return [
-            _Step(self._digest(call, results[call.id]), place)
+        answered = [
+            (call, _Step(self._digest(call, results[call.id]), place))
             for place, message in enumerate(own)
             if message.role == "assistant"
             for call in calls_of(message)
             if call.id in results
         ]
+        return self._without_polls(answered)
+
+    def _without_polls(self, answered: Sequence[tuple[ToolCall, _Step]]) -> list[_Step]:
+        """Leave out polls that found nothing new; one that did is a step like no other, and so ends a cycle."""
+        steps: list[_Step] = []
+        last: dict[tuple[str, bytes], str] = {}
+        for call, step in answered:
+            asked = (call.name, bytes(call.input))
+            if not self._is_polling(call.name):
+                steps.append(step)
+            elif last.get(asked) != step.digest:
+                last[asked] = step.digest
+                steps.append(step._replace(digest=f"poll {len(steps)}"))
+        return steps
 
     def _digest(self, call: ToolCall, result: ToolResultContent) -> str:
         found = self._digests.get(call.id)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import time
 
+from msgspec.structs import replace
+
 from agi.errors import AgiError, StorageError
 from agi.loop import guarding, shaping
 from agi.loop.base import Outcome, Plan, Ports
@@ -16,7 +18,8 @@ from agi.loop.guarding import Guard
 from agi.loop.history import calls_of, unanswered
 from agi.loop.patience import Asker
 from agi.loop.shaping import Shape
-from agi.loop.verifying import verify_changes
+from agi.loop.verifying import refuse_dirty, verification_of, verify_changes
+from agi.loop.watching import Watch
 from agi.protocol.events import MessageAdded
 from agi.protocol.ids import MESSAGE, PART, new_id
 from agi.protocol.messages import Message
@@ -31,7 +34,8 @@ LOOP_NOTE = "It went round in circles: the same calls with the same results, or 
 async def run_turn(plan: Plan, ports: Ports) -> Outcome:
     """Answer the turn's message. Canceling the task stops it; whoever canceled closes what is open."""
     try:
-        return await _Turn(plan, ports).run()
+        turn = _Turn(plan, ports)
+        return await turn.judged(await turn.run())
     except StorageError:
         raise  # nothing can be said about the turn any more; it stays as the log has it
     except AgiError as error:
@@ -48,19 +52,34 @@ class _Turn:
         self._began = time.monotonic()
         self._shape = Shape(plan.schema)
         self._asker = Asker(plan, ports, self._shape, self._worked)
-        self._guard = Guard(ports.toolbox.changed_at)
+        self._guard = Guard(ports.toolbox.changed_at, is_polling=self._is_polling)
+        self._watch = Watch(plan, ports)
+        self._watched = self._watch.ports()
+
+    async def judged(self, outcome: Outcome) -> Outcome:
+        """The outcome with what the log can say of the files; a turn that failed says nothing of them."""
+        if outcome.error is not None:
+            return outcome
+        verification, fingerprint = await verification_of(self._plan, self._ports, self._watch)
+        return replace(outcome, verification=verification, fingerprint=fingerprint)
 
     async def run(self) -> Outcome:
+        await refuse_dirty(self._plan, self._ports)
         while True:
             own = self._own()
             calls = unanswered(own)
             if calls:
                 cut = [message.stop_reason for message in own if message.role == "assistant"][-1] == "max_tokens"
-                self._history += await answer_calls(self._plan, self._ports, calls, cut=cut)
+                plan = self._asker.plan  # with the model that answers by now
+                self._history += await answer_calls(plan, self._watched, calls, worked=self._worked(), cut=cut)
                 continue
             outcome = await self._over(own) or await self._astray() or await self._ask()
             if outcome is not None:
                 return outcome
+
+    def _is_polling(self, name: str) -> bool:
+        tool = self._ports.toolbox.find(name)
+        return tool is not None and tool.polling
 
     def _worked(self) -> float:
         """Seconds, without the waiting for people."""
@@ -74,7 +93,7 @@ class _Turn:
         """The end, if the model has given its answer and nothing speaks against it."""
         if not own or not _is_final(own[-1]):
             return None
-        complaint = await verify_changes(self._plan, self._ports)
+        complaint = await verify_changes(self._plan, self._ports, self._watch)
         if complaint:
             await self._tell(complaint, "verification")
             return None

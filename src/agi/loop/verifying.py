@@ -1,142 +1,145 @@
 """Step seven: if the workspace changed, run the verification commands and tell what they found.
 
-The verdict comes from exit codes in the log; the model cannot set it. May import: protocol, loop.
+The verdict comes from exit codes in the log and from the files as they are; the model cannot set it. May import:
+errors, protocol, policy, loop.
 """
 
 from __future__ import annotations
 
-import msgspec
-from msgspec import UNSET, Raw
+from typing import TYPE_CHECKING
 
+from msgspec import UNSET
+
+from agi.errors import Conflict
 from agi.loop.base import Plan, Ports
+from agi.loop.checking import Asked, run_check
+from agi.loop.watching import Watch
+from agi.policy.detecting import Checks
+from agi.policy.evidence import Check, verdict
 from agi.policy.verify import may_try_again
-from agi.protocol.events import ApprovalDenied, ApprovalRequested, VerificationCompleted, VerificationStarted
+from agi.protocol.events import Verification, VerificationCompleted
 from agi.protocol.ids import CALL, new_id
-from agi.protocol.parts import plain_text
-from agi.protocol.tools import EMPTY_INPUT, ToolCall, ToolResult
+from agi.protocol.tools import EMPTY_INPUT, ToolCall, ToolKind
 
-SHOWN = 16_000
+if TYPE_CHECKING:
+    from agi.workspace.fingerprint import Tree
+
+_LISTED = 20
+_CHANGING = (ToolKind.WRITE, ToolKind.EXEC)
 
 
-async def verify_changes(plan: Plan, ports: Ports) -> str:
+async def refuse_dirty(plan: Plan, ports: Ports) -> None:
+    """Where the policy requires it, do not begin a turn that may change files while git has changes to lose."""
+    turn = ports.journal.turn()
+    can_change = any(tool.kind in _CHANGING for tool in ports.toolbox.definitions())
+    if not plan.verify.require_clean or not can_change or turn.steps or turn.changed:
+        return
+    found = await ports.toolbox.use(ToolCall(new_id(CALL), "git_status", EMPTY_INPUT))
+    if not found.ok and "not a git repository" in found.error:
+        return
+    files = found.result.get("files") if found.ok and found.result is not UNSET else None
+    if not isinstance(files, list):
+        raise Conflict(f"Whether the working tree is clean is not known: {found.error}", code="workspace_dirty")
+    dirty = [one["path"] for one in files if not one["path"].startswith(".agi/")]
+    if dirty:
+        named = ", ".join(dirty[:5]) + (f" and {len(dirty) - 5} more" if len(dirty) > 5 else "")
+        raise Conflict(
+            f"The working tree has uncommitted changes, and verify.requireClean is on: {named}.",
+            hint="Commit or stash them, then ask again.",
+            code="workspace_dirty",
+        )
+
+
+async def verify_changes(plan: Plan, ports: Ports, watch: Watch) -> str:
     """Verify if it is due; returns what to tell the model about a failure it should mend, or nothing."""
-    turn = ports.journal.turn()
-    if not turn.changed or not plan.verify.auto_verify:
+    if not watch.edited or not plan.verify.auto_verify:
         return ""
-    nothing = plan.verify_note()
-    if nothing:
-        skipped = VerificationCompleted(
-            verification_id=new_id(CALL), command="", attempt=0, status="not_run", reason=nothing
+    checks = watch.checks()
+    if not checks.commands:
+        await ports.journal.emit(
+            VerificationCompleted(
+                verification_id=new_id(CALL), command="", attempt=0, status="not_run", reason=checks.note
+            )
         )
-        await ports.journal.emit(skipped)
         return ""
-    if not turn.verified and not may_try_again(plan.verify, attempts=turn.attempts):
+    turn, tree = ports.journal.turn(), await ports.toolbox.tree()
+    ledger = ports.journal.ledger()
+    due = [command for command in checks.commands if not _is_settled(ledger.find(command, tree.digest))]
+    if not due or not may_try_again(plan.verify, attempts=turn.attempts):
         return ""
-    attempt = turn.attempts if turn.verified else turn.attempts + 1
-    for index in range(turn.verified + 1, len(plan.verify.commands) + 1):
-        done = await _run(plan, ports, attempt, index)
-        complaint = _complaint(done) if done.status == "failed" and may_try_again(plan.verify, attempts=attempt) else ""
-        if complaint:
+    await watch.announce()
+    return await _run_all(plan, ports, [_asked(checks, command, turn.attempts + 1, tree) for command in due])
+
+
+def _asked(checks: Checks, command: str, attempt: int, tree: Tree) -> Asked:
+    index = checks.commands.index(command) + 1
+    before = tree if index == 1 else None  # those that run after another one look for themselves
+    return Asked(command=command, index=index, of=len(checks.commands), attempt=attempt, before=before)
+
+
+async def _run_all(plan: Plan, ports: Ports, due: list[Asked]) -> str:
+    """Run the commands up to the first new failure; returns what to tell the model, or nothing."""
+    again = may_try_again(plan.verify, attempts=due[0].attempt)
+    old: list[VerificationCompleted] = []
+    for asked in due:
+        done = await run_check(plan, ports, asked)
+        if done.status == "failed" and not done.pre_existing and again:
             ports.journal.defer(done)  # logged together with what the model is told of it
-        else:
-            await ports.journal.emit(done)
-        if done.status != "passed":
-            return complaint
-    return ""
+            return complaint(done)
+        await ports.journal.emit(done)
+        if done.status == "failed" and done.pre_existing:
+            old.append(done)
+        elif done.status != "passed":
+            return ""
+    return reminder(old) if old and again else ""
 
 
-async def _run(plan: Plan, ports: Ports, attempt: int, index: int) -> VerificationCompleted:
-    command, of = plan.verify.commands[index - 1], len(plan.verify.commands)
-    call = _call(plan.turn_id, attempt, index, command)
-    refused = await _refused(plan, ports, call)
-    if refused:
-        return VerificationCompleted(
-            verification_id=call.id,
-            command=command,
-            attempt=attempt,
-            index=index,
-            of=of,
-            status="not_run",
-            reason=refused,
-        )
-    await ports.journal.emit(
-        VerificationStarted(verification_id=call.id, command=command, attempt=attempt, index=index, of=of)
-    )
-    before = await _tree(plan, ports)
-    result = await ports.toolbox.use(call)
-    untouched = await _tree(plan, ports) == before
-    return msgspec.structs.replace(_verdict(call.id, command, attempt, result, untouched), index=index, of=of)
+def _is_settled(check: Check | None) -> bool:
+    """Nothing more is to be learned by running it; a failure that only the model saw is run again, and told it."""
+    return check is not None and (not check.is_ours or check.own)
 
 
-def _call(turn_id: str, attempt: int, index: int, command: str) -> ToolCall:
-    """The command as a call. Its id follows from its place, so that a question about it survives a restart."""
-    call_id = f"{CALL}_{turn_id.partition('_')[2][:-6]}{attempt % 4096:03x}{index % 4096:03x}"
-    return ToolCall(call_id, "shell", Raw(msgspec.json.encode({"command": command, "timeout_s": 1800})))
+async def verification_of(plan: Plan, ports: Ports, watch: Watch) -> tuple[Verification, str]:
+    """What the log knows about the files as they are now, and their fingerprint."""
+    checks = ports.journal.ledger().checks
+    ran = any(check.turn_id == plan.turn_id and not check.baseline for check in checks)
+    if not ran and not (watch.edited and plan.verify.auto_verify):
+        return "not_run", ""
+    commands = watch.checks().commands
+    if not commands:
+        return "not_run", ""
+    present = (await ports.toolbox.tree()).digest
+    return verdict(commands, checks, present=present, turn_id=plan.turn_id, edited=watch.edited), present
 
 
-async def _refused(plan: Plan, ports: Ports, call: ToolCall) -> str:
-    """Ask where any other command would be asked about; returns why it may not run, or nothing."""
-    if not plan.verify_asks:
-        return ""
-    decision = ports.toolbox.judge(call)
-    if decision.verdict == "allow":
-        return ""
-    if decision.verdict == "deny":
-        return decision.reason
-    request = ApprovalRequested(
-        tool_call_id=call.id,
-        name="verify",
-        input=call.input,
-        risk=decision.risk,
-        rule="untrusted_verification",
-        reason="The workspace is not trusted, so its verification command is asked about.",
-    )
-    turn = ports.journal.turn()
-    if call.id in turn.answers or any(pending.tool_call_id == call.id for pending in turn.pending):
-        return await _answer(ports, call)
-    if turn.on_ask == "deny":
-        reason = "Nobody is there to be asked."
-        denial = ApprovalDenied(tool_call_id=call.id, name="verify", cause="policy", reason=reason)
-        await ports.journal.emit(request, denial)
-        return "Verification needs approval and nobody is there to give it. `agi trust` lets it run by itself."
-    await ports.journal.emit(request)
-    return await _answer(ports, call)
-
-
-async def _answer(ports: Ports, call: ToolCall) -> str:
-    answer = await ports.people.answer(call.id)
-    return "" if answer.granted else f"Verification was not approved ({answer.cause})."
-
-
-async def _tree(plan: Plan, ports: Ports) -> str:
-    """The state of the working tree, where verification must leave it as it was."""
-    if not plan.verify.require_clean:
-        return ""
-    result = await ports.toolbox.use(ToolCall(new_id(CALL), "git_status", EMPTY_INPUT))
-    return plain_text(list(result.parts))
-
-
-def _verdict(call_id: str, command: str, attempt: int, result: ToolResult, untouched: bool) -> VerificationCompleted:
-    exit_code = result.result.get("exit_code") if result.result is not UNSET else None
-    passed = result.ok and untouched
-    return VerificationCompleted(
-        verification_id=call_id,
-        command=command,
-        attempt=attempt,
-        status="passed" if passed else "failed",
-        exit_code=exit_code if isinstance(exit_code, int) else None,
-        output=plain_text(list(result.parts))[-SHOWN:],
-        reason=""
-        if untouched
-        else "The command changed files in the working tree, and the policy requires a clean run.",
-        artifacts=result.artifacts,
-    )
-
-
-def _complaint(done: VerificationCompleted) -> str:
+def complaint(done: VerificationCompleted) -> str:
+    """What the model is told of a failure: what is new, and what is not its to mend."""
     code = f" with exit code {done.exit_code}" if done.exit_code is not None else ""
-    extra = f"\n{done.reason}" if done.reason else ""
-    return (
-        f"Verification failed: `{done.command}` ended{code}.{extra}\nIts output:\n\n{done.output}\n\n"
-        "Find the cause and mend it; verification runs again when you are done."
+    said = [f"Verification failed: `{done.command}` ended{code}."]
+    if done.reason:
+        said.append(done.reason)
+    old = [test for test in done.failing or () if test not in done.new]
+    if done.new and old:
+        said.append(f"These tests did not fail before your changes:\n{_list(done.new)}")
+        said.append(f"These failed before as well, and are not to be mended unless you were asked to:\n{_list(old)}")
+    said.append(f"Its output:\n\n{done.output}\n")
+    said.append("Find the cause and mend it; verification runs again when you are done.")
+    return "\n".join(said)
+
+
+def reminder(old: list[VerificationCompleted]) -> str:
+    """What the model is told where nothing new fails: only who asked it knows whether old failures are its task."""
+    said = ["Verification found no new failure, but what failed before your changes still fails."]
+    for done in old:
+        tests = f"\n{_list(done.failing)}" if done.failing else f" Its output:\n\n{done.output}\n"
+        said.append(f"`{done.command}` ended with exit code {done.exit_code}.{tests}")
+    said.append(
+        "If you were asked to mend this, go on; verification runs again when you are done. "
+        "If you were not, leave it alone and give your answer again."
     )
+    return "\n".join(said)
+
+
+def _list(tests: tuple[str, ...] | list[str]) -> str:
+    more = [f"… and {len(tests) - _LISTED} more"] if len(tests) > _LISTED else []
+    return "\n".join([f"- {test}" for test in tests[:_LISTED]] + more)

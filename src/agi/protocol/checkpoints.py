@@ -13,7 +13,7 @@ from agi.protocol.parts import Artifact
 
 CheckpointCause = Literal["call", "interrupted", "revert", "redo_point"]
 ChangeStatus = Literal["added", "modified", "deleted", "renamed"]
-OmissionReason = Literal["large", "over_limit", "unreadable", "special", "other_device", "too_many"]
+OmissionCode = Literal["large", "over_limit", "unreadable", "special", "other_device", "too_many"]
 ConflictReason = Literal["changed_since", "changed_between", "changed_elsewhere", "interrupted"]
 RevertWhat = Literal["files", "conversation", "both"]
 
@@ -40,7 +40,7 @@ class ChangeCounts(Struct, frozen=True, kw_only=True):
 class Omission(Struct, frozen=True, kw_only=True):
     """Files that no checkpoint covers, why, and the first of them by name."""
 
-    reason: OmissionReason
+    code: OmissionCode
     files: int
     paths: tuple[str, ...] = ()
 

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from agi.protocol.checkpoints import RevertWhat
 from agi.protocol.parts import InputPart, Json
 from agi.protocol.policies import Budgets
 
@@ -66,7 +67,7 @@ class PostMessage(Command, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Approve(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Answer a pending approval. `remember: session` lets that tool run unasked for the rest of the session."""
+    """Answer a pending approval. `remember` keeps the rules that the request offered, for the session or workspace."""
 
     tool_call_id: Name
     action: Literal["approve", "deny"]
@@ -74,7 +75,11 @@ class Approve(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Who refuses: a person, or a rule of the client where no person was asked."""
     turn_id: Name | None = None
     reason: Reason = ""
-    remember: Literal["once", "session"] = "once"
+    remember: Literal["once", "session", "workspace"] = "once"
+    digest: Annotated[str, Meta(max_length=200)] | None = None
+    """The digest of the request that was seen; another one is refused."""
+    hunks: Annotated[tuple[Name, ...], Meta(max_length=1000)] | None = None
+    """The ids of the hunks that are accepted, of those the request lists; absent is all of them."""
 
 
 class Cancel(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -82,6 +87,26 @@ class Cancel(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     turn_id: Name | None = None
     reason: Reason = ""
+
+
+class MoveToBackground(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Let the command of a running call go on as a job; without `tool_call_id`, the only one that runs."""
+
+    tool_call_id: Name | None = None
+
+
+class Revert(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Go back to the beginning of a turn, to a checkpoint or to the `start`; a `preview` only says what that means."""
+
+    to: Name
+    what: RevertWhat = "files"
+    preview: bool = False
+    paths: Annotated[list[Path], Meta(max_length=10_000)] | None = None
+    """Only these files, and those in these folders."""
+    force: Annotated[list[Path], Meta(max_length=10_000)] | None = None
+    """Files that are put back even if somebody else changed them; each by its own name."""
+    plan: Name | None = None
+    """The `plan` of a preview: then exactly that is done, or nothing."""
 
 
 class OneShotMessage(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -11,15 +11,23 @@ from typing import ClassVar, Literal
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
+from agi.protocol.checkpoints import ChangeCounts, CheckpointCause, Omission
+from agi.protocol.grants import Grant, Remember
+from agi.protocol.hunks import Hunk
 from agi.protocol.messages import Message, StopReason, Usage
 from agi.protocol.parts import Json
-from agi.protocol.policies import Budgets
+from agi.protocol.policies import Budgets, ReviewVerdict
 from agi.protocol.sessions import ErrorInfo, Risk, TurnOptions
 from agi.protocol.tools import ToolCall, ToolResult
 
 DeltaKind = Literal["text", "reasoning"]
 DenialCause = Literal["user", "expired", "canceled", "policy"]
-VerificationStatus = Literal["passed", "failed", "stale", "not_run"]
+CheckStatus = Literal["passed", "failed", "not_run"]
+"""What one verification command found."""
+Verification = Literal["verified", "failing", "pre_existing", "stale", "not_run"]
+"""What a turn's verification amounts to, for the files as they are at its end."""
+AnyVerification = Literal[Verification, "passed", "failed"]
+"""The same in logs of every age: the last two words are older ones for the first two."""
 
 
 class EventData(Struct, frozen=True, kw_only=True):
@@ -208,16 +216,35 @@ class ApprovalRequested(EventData, frozen=True, kw_only=True):
     reason: str
     preview: str = ""
     """The change it would make, as a diff, where that is known."""
+    preview_digest: str = ""
+    """A hash of that change, of which the call makes this one or none; empty if none is shown."""
+    hunks: tuple[Hunk, ...] = ()
+    """The change in pieces that can be accepted one by one; none if only all of it can be."""
+    digest: str = ""
+    """A hash of the tool, its arguments and what holds it in: an answer counts for nothing else."""
+    shown: str = ""
+    """The arguments with every character visible, where one of them hides, acts or looks like another."""
+    remember: Remember | UnsetType = UNSET
+    """What an answer can be remembered as; absent if it can count only once."""
 
 
 class ApprovalGranted(EventData, frozen=True, kw_only=True):
-    """A person let the call run; with `remember` this tool is not asked about again in this session."""
+    """A person let the call run; with `remember`, what the rules say is not asked about again.
+
+    Logs from before there were rules have none; there, `session` means the whole tool.
+    """
 
     TYPE: ClassVar[str] = "approval_granted"
     tool_call_id: str
     name: str
     reason: str = ""
-    remember: Literal["once", "session"] = "once"
+    remember: Literal["once", "session", "workspace"] = "once"
+    digest: str = ""
+    """The digest of what was asked about."""
+    hunks: tuple[str, ...] | UnsetType = UNSET
+    """The hunks that were accepted, where not all were."""
+    grants: tuple[Grant, ...] = ()
+    """What is remembered for the session; what is remembered for a workspace is kept with the user's settings."""
 
 
 class ApprovalDenied(EventData, frozen=True, kw_only=True):
@@ -237,6 +264,14 @@ class GrantsDropped(EventData, frozen=True, kw_only=True):
     reason: str = ""
 
 
+class GrantRevoked(EventData, frozen=True, kw_only=True):
+    """One thing that was approved for the rest of the session is asked about again."""
+
+    TYPE: ClassVar[str] = "grant_revoked"
+    grant_id: str
+    reason: str = ""
+
+
 class PatchProposed(EventData, frozen=True, kw_only=True):
     """A change of files as it would be made, for review."""
 
@@ -244,6 +279,19 @@ class PatchProposed(EventData, frozen=True, kw_only=True):
     tool_call_id: str
     name: str
     patch: str
+    preview_digest: str = ""
+    """A hash of the change: the call makes this one or none."""
+
+
+class PatchReviewed(EventData, frozen=True, kw_only=True):
+    """What a reviewing agent thinks of a proposed change; durable before the change is made."""
+
+    TYPE: ClassVar[str] = "patch_reviewed"
+    tool_call_id: str
+    verdict: ReviewVerdict
+    reason: str
+    reviewer: str
+    """The model that was asked, as `provider/model`; empty if none was."""
 
 
 class VerificationStarted(EventData, frozen=True, kw_only=True):
@@ -257,6 +305,8 @@ class VerificationStarted(EventData, frozen=True, kw_only=True):
     """Which of the commands it is."""
     of: int = 1
     """How many commands there are."""
+    baseline: bool = False
+    """It runs before the first change, to know what fails already."""
 
 
 class VerificationCompleted(EventData, frozen=True, kw_only=True):
@@ -266,13 +316,57 @@ class VerificationCompleted(EventData, frozen=True, kw_only=True):
     verification_id: str
     command: str
     attempt: int
-    status: VerificationStatus
+    status: CheckStatus
     index: int = 1
     of: int = 1
     exit_code: int | None = None
     output: str = ""
     reason: str = ""
     artifacts: tuple[str, ...] = ()
+    baseline: bool = False
+    known: bool = False
+    """It was not run now: the result is of an earlier run on the same files."""
+    tool_call_id: str = ""
+    """The call that ran it, where the model did."""
+    fingerprint: str = ""
+    """The files it speaks for; empty if they changed while it ran."""
+    fingerprint_before: str = ""
+    """The files as they were when it began."""
+    failing: tuple[str, ...] | None = None
+    """The tests that failed; null where the output does not tell."""
+    new: tuple[str, ...] = ()
+    """Those of them that did not fail before the first change."""
+    pre_existing: bool = False
+    """It failed, and no failure is new."""
+    seconds: float = 0.0
+
+
+class JobStarted(EventData, frozen=True, kw_only=True):
+    """A command is about to run in the background, or runs on there; durable before it does."""
+
+    TYPE: ClassVar[str] = "job_started"
+    job_id: str
+    command: str
+    cwd: str
+    tool_call_id: str
+    output: str
+    """The ref of the file its output is kept in."""
+    owner: str
+    """The process it runs in; it ends with that process."""
+    moved: bool = False
+    """It was begun in the foreground and moved."""
+
+
+class JobEnded(EventData, frozen=True, kw_only=True):
+    """A job is over: it ended by itself, or was ended for the reason given."""
+
+    TYPE: ClassVar[str] = "job_ended"
+    job_id: str
+    exit_code: int | None = None
+    signal: str = ""
+    reason: str = ""
+    output_bytes: int = 0
+    duration_ms: int = 0
 
 
 class CancelRequested(EventData, frozen=True, kw_only=True):
@@ -290,13 +384,15 @@ class TurnCompleted(EventData, frozen=True, kw_only=True):
     stop_reason: StopReason
     steps: int
     usage: Usage
-    verification: VerificationStatus = "not_run"
+    verification: AnyVerification = "not_run"
     seconds: float = 0.0
     """Time spent working; waiting for a person does not count."""
     output: Raw | UnsetType = UNSET
     """The answer as a JSON value that fits the schema, where one was asked for."""
     note: str | UnsetType = UNSET
     """Why it ended before it was done, such as which limit was reached."""
+    fingerprint: str = ""
+    """The files that the verification speaks about; empty where nothing was changed or run."""
 
 
 class TurnFailed(EventData, frozen=True, kw_only=True):
@@ -347,6 +443,34 @@ class AttachmentAdded(EventData, frozen=True, kw_only=True):
     mime_type: str
     size: int
     sha256: str
+
+
+class CheckpointCreated(EventData, frozen=True, kw_only=True, omit_defaults=True):
+    """Files changed; what they held before and after can be brought back from here."""
+
+    TYPE: ClassVar[str] = "checkpoint_created"
+    checkpoint_id: str
+    cause: CheckpointCause
+    """A `call`; one that was `interrupted`; a `revert`; or just the `redo_point` before one."""
+    tool_call_id: str = ""
+    """The call that made the changes."""
+    changes: ChangeCounts = ChangeCounts()
+    omitted: tuple[Omission, ...] = ()
+    """Files that could not be brought back if they changed."""
+
+
+class ConversationReverted(EventData, frozen=True, kw_only=True):
+    """The conversation goes on from an earlier point; what was said after it stays in the log, told to no model."""
+
+    TYPE: ClassVar[str] = "conversation_reverted"
+    to: str
+    """The point as it was asked for: a turn, a checkpoint or `start`."""
+    to_seq: int
+    """The last event that counts."""
+    messages: int
+    """How many messages are left out."""
+    last_turn_id: str | None = None
+    """The last turn that is part of the conversation."""
 
 
 class Notice(EventData, frozen=True, kw_only=True):
@@ -420,6 +544,13 @@ class _Envelope(Struct, frozen=True):
 
 
 _decode_envelope = msgspec.json.Decoder(_Envelope).decode
+
+
+def in_todays_words(said: AnyVerification) -> Verification:
+    """A turn's verification, also one that an older version wrote."""
+    if said == "passed":
+        return "verified"
+    return "failing" if said == "failed" else said
 
 
 def encode_data(data: EventData) -> bytes:

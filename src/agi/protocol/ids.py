@@ -16,6 +16,9 @@ PART = "part"
 TURN = "turn"
 CALL = "call"
 ARTIFACT = "art"
+CHECKPOINT = "ckpt"
+JOB = "job"
+GRANT = "grant"
 
 _PATTERN = re.compile(r"[a-z]{3,5}_[0-9a-f]{32}", re.ASCII)
 _lock = threading.Lock()

@@ -69,3 +69,5 @@ class Message(Struct, frozen=True, kw_only=True, omit_defaults=True):
     model: str = ""
     stop_reason: StopReason | None = None
     usage: Usage | None = None
+    reverted: bool = False
+    """Whether it was taken back: kept in the log, but no part of the conversation any more."""

@@ -15,11 +15,29 @@ from msgspec import Meta, Struct
 from agi.protocol.tools import ToolKind
 
 ReviewMode = Literal["off", "request", "auto"]
+ReviewVerdict = Literal["accept", "reject", "ask"]
+"""What a reviewing agent says of a change: it may be made, it may not, or a person should decide."""
+Verdict = Literal["allow", "ask", "deny"]
 
 STEP_LIMITS: Mapping[str, int] = MappingProxyType({"general": 10, "build": 100, "plan": 50})
 """How many model calls one turn of a built-in agent may make."""
 OTHER_STEP_LIMIT = 50
 """The same for agents a project adds."""
+
+
+class Rule(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What becomes of certain calls of a tool; of several rules, deny beats ask beats allow. All it says must hold."""
+
+    tool: Annotated[str, Meta(min_length=1, max_length=200)]
+    """Its name or an alias."""
+    verdict: Verdict
+    """Run it, ask a person, or refuse it."""
+    command: Annotated[str, Meta(min_length=1, max_length=1000)] | None = None
+    """The first words of a command, such as `git status`; the last may end in `*`."""
+    exactly: Annotated[str, Meta(min_length=1, max_length=10_000)] | None = None
+    """The whole command, character by character."""
+    path: Annotated[str, Meta(min_length=1, max_length=1000)] | None = None
+    """Which files, as a pattern from the workspace's root, such as `docs/**`."""
 
 
 class ApprovalPolicy(Struct, frozen=True, kw_only=True):
@@ -29,6 +47,10 @@ class ApprovalPolicy(Struct, frozen=True, kw_only=True):
     """Tools of these kinds ask."""
     require_for_tools: tuple[str, ...] = ()
     """These tools ask too, whatever their kind; aliases count."""
+    rules: tuple[Rule, ...] = ()
+    """What is allowed, asked about or denied in particular."""
+    allow_in_sandbox: bool = False
+    """Commands that destroy nothing run unasked where a sandbox without network holds them."""
 
 
 class VerifyPolicy(Struct, frozen=True, kw_only=True):
@@ -39,16 +61,22 @@ class VerifyPolicy(Struct, frozen=True, kw_only=True):
     commands: tuple[str, ...] = ("make test",)
     """What is run, one after the other, until one fails."""
     require_clean: bool = False
-    """Verification passes only when it leaves the files as it found them."""
+    """A turn begins only where git has nothing uncommitted, and a command passes only if it leaves the files alone."""
     max_attempts: int = 3
     """How often a failing verification sends the agent back to work."""
+    baseline: bool = True
+    """Run the commands before the first change too, to know what fails already."""
+    baseline_seconds: float = 120.0
+    """How long that may take, all commands together."""
 
 
 class PatchReviewPolicy(Struct, frozen=True, kw_only=True):
-    """Whether a patch is shown before it is applied."""
+    """Whether a change of files is looked at before it is made."""
 
     mode: ReviewMode = "off"
-    """`off`: applied at once; `auto`: proposed in the log, then applied; `request`: waits for a person."""
+    """`off`: made at once; `auto`: a reviewing agent judges it first; `request`: a person does."""
+    model: str | None = None
+    """Who reviews, as `provider/model`; the turn's own model if nobody is named."""
 
 
 class Budget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from msgspec import Raw, Struct
+from msgspec import UNSET, Raw, Struct, UnsetType
 
+from agi.protocol.grants import Remember
+from agi.protocol.hunks import Hunk
+from agi.protocol.jobs import Job
 from agi.protocol.messages import Usage
 from agi.protocol.parts import Json
 from agi.protocol.policies import Budgets
@@ -30,6 +33,16 @@ class PendingApproval(Struct, frozen=True, kw_only=True):
     reason: str
     requested_at: str
     preview: str = ""
+    preview_digest: str = ""
+    """A hash of the change that is shown: this one is made, or none."""
+    hunks: tuple[Hunk, ...] = ()
+    """The change in pieces that can be accepted one by one."""
+    digest: str = ""
+    """What an answer may name, to be sure that it is about these very arguments."""
+    shown: str = ""
+    """The arguments with every character visible, where one of them hides."""
+    remember: Remember | UnsetType = UNSET
+    """What an answer can be remembered as."""
 
 
 class TurnOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -76,6 +89,8 @@ class Session(Struct, frozen=True, kw_only=True):
     pending_approvals: tuple[PendingApproval, ...]
     usage: Usage
     budget: Budgets | None = None
+    jobs: tuple[Job, ...] = ()
+    """What runs in the background."""
 
 
 class ErrorInfo(Struct, frozen=True, kw_only=True):

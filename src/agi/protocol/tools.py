@@ -32,6 +32,8 @@ class ToolDefinition(Struct, frozen=True, kw_only=True):
     kind: ToolKind
     requires_approval: bool = False
     aliases: tuple[str, ...] = ()
+    polling: bool = False
+    """Whether asking the same again and again is what it is for; the loop guard leaves it alone then."""
 
 
 class ToolCall(Struct, frozen=True):

@@ -16,13 +16,16 @@ from agi.server import (
     attachments,
     catalog,
     events,
+    grants,
     health,
+    jobs,
     messages,
     oneshot,
     openapi,
     sessions,
     trust,
     turns,
+    undoing,
 )
 from agi.server.answers import Json
 from agi.server.errors import no_such_path
@@ -49,7 +52,10 @@ ROUTES: tuple[Route, ...] = (
     *messages.ROUTES,
     *events.ROUTES,
     *approvals.ROUTES,
+    *grants.ROUTES,
     *turns.ROUTES,
+    *undoing.ROUTES,
+    *jobs.ROUTES,
     *attachments.ROUTES,
     *oneshot.ROUTES,
     *catalog.ROUTES,

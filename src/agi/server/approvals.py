@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 from starlette.types import ASGIApp
 
 from agi.protocol.commands import Approve
+from agi.protocol.grants import Grant
 from agi.server.answers import Json
 from agi.server.request import Request
 from agi.server.routes import Route
@@ -19,13 +20,16 @@ class Approved(Struct, frozen=True, kw_only=True):
     status: Literal["ok"] = "ok"
     tool_call_id: str
     action: Literal["approve", "deny"]
+    remembered: tuple[Grant, ...] | UnsetType = UNSET
+    """What is not asked about again from now on."""
 
 
 async def approve(request: Request[Approve, None]) -> ASGIApp:
     """Approve or deny a call that waits."""
     command = request.body
-    await request.harness.approve(request.session_id, command)
-    return Json(Approved(tool_call_id=command.tool_call_id, action=command.action))
+    grants = await request.harness.approve(request.session_id, command)
+    approved = Approved(tool_call_id=command.tool_call_id, action=command.action, remembered=grants or UNSET)
+    return Json(approved)
 
 
 ROUTES = (

@@ -11,13 +11,13 @@ from agi.agents.base import Agent
 from agi.models.listing import ModelList, default_choice
 from agi.models.resolve import Choice
 from agi.policy.approval import is_listed
-from agi.protocol.tools import ToolDefinition
 from agi.server.answers import Json
 from agi.server.request import Request
 from agi.server.routes import Route
-from agi.sessions.harness import Harness
 from agi.sessions.listing import models_at
+from agi.sessions.own_tools import ToolList
 from agi.sessions.sites import Site
+from agi.tools.base import Registry
 
 
 class AgentInfo(Struct, frozen=True, kw_only=True):
@@ -37,22 +37,18 @@ class AgentList(Struct, frozen=True):
     default: str
 
 
-class ToolList(Struct, frozen=True):
-    """Every tool, sorted by name."""
-
-    tools: tuple[ToolDefinition, ...]
-
-
 async def list_agents(request: Request[None, None]) -> ASGIApp:
     """The project's agents."""
     site = request.harness.site()
-    agents = [_agent(request.harness, site, agent) for agent in site.agents.all()]
+    registry = await site.own_tools.joined(site, request.harness.registry)
+    agents = [_agent(registry, site, agent) for agent in site.agents.all()]
     return Json(AgentList(agents, site.agents.default(site.config).name))
 
 
 async def list_tools(request: Request[None, None]) -> ASGIApp:
-    """Every tool."""
-    return Json(ToolList(request.harness.registry.definitions()))
+    """Every tool, and what is wrong with the project's own."""
+    site = request.harness.site()
+    return Json(await site.own_tools.listed(site, request.harness.registry))
 
 
 async def list_models(request: Request[None, None]) -> ASGIApp:
@@ -66,11 +62,11 @@ def default_model(site: Site) -> tuple[Choice | None, str]:
     return default_choice(site.models)
 
 
-def _agent(harness: Harness, site: Site, agent: Agent) -> AgentInfo:
+def _agent(registry: Registry, site: Site, agent: Agent) -> AgentInfo:
     return AgentInfo(
         name=agent.name,
         description=agent.description,
-        tools=tuple(tool.name for tool in harness.registry.definitions() if is_listed(tool, agent.tools)),
+        tools=tuple(tool.name for tool in registry.definitions() if is_listed(tool, agent.tools)),
         max_steps=site.config.max_steps(agent.name) or agent.max_steps,
         source=agent.source,
     )
@@ -91,8 +87,9 @@ ROUTES = (
         path="/v1/tools",
         handler=list_tools,
         name="listTools",
-        summary="The tools there are.",
+        summary="The tools there are, and why some of the project's own are not.",
         answers={200: ToolList},
+        errors=(422,),
     ),
     Route(
         method="GET",

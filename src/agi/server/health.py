@@ -5,6 +5,7 @@ May import: errors, sessions, server.
 
 from __future__ import annotations
 
+import asyncio
 from typing import Literal
 
 from msgspec import Struct
@@ -13,12 +14,15 @@ from starlette.types import ASGIApp
 from agi import __version__
 from agi.errors import AgiError
 from agi.models.resolve import Choice
+from agi.sandbox.base import Network, Rung, RungName
 from agi.server.answers import Json
 from agi.server.catalog import default_model
 from agi.server.request import Request
 from agi.server.routes import Route
+from agi.sessions.cells import network_of
+from agi.sessions.sites import Site
 
-UNSANDBOXED = "commands run without a sandbox in this version"
+UNSANDBOXED = "commands run without a sandbox"
 
 
 class Alive(Struct, frozen=True):
@@ -37,10 +41,13 @@ class Storage(Struct, frozen=True, kw_only=True):
 
 
 class Sandbox(Struct, frozen=True, kw_only=True):
-    """How commands are kept in."""
+    """How commands are kept in, what gets past, and why nothing better holds them."""
 
-    rung: Literal["none"]
-    warning: str
+    rung: RungName
+    network: Network
+    gaps: tuple[str, ...]
+    why: tuple[str, ...]
+    warning: str = ""
 
 
 class ProviderInfo(Struct, frozen=True, kw_only=True):
@@ -59,7 +66,7 @@ class Health(Struct, frozen=True, kw_only=True):
     project: str
     trusted: bool
     storage: Storage
-    sandbox: Sandbox
+    sandbox: Sandbox | None
     providers: list[ProviderInfo]
     default_model: Choice | None
     warnings: list[str]
@@ -73,10 +80,13 @@ async def alive(request: Request[None, None]) -> ASGIApp:
 async def health(request: Request[None, None]) -> ASGIApp:
     """Everything at a glance; settings that cannot be read are a warning here, not a failure."""
     providers: list[ProviderInfo] = []
-    default, warnings, trusted = None, [UNSANDBOXED], False
+    default, warnings, trusted = None, [], False
+    sandbox: Sandbox | None = None
     try:
         site = request.harness.site()
         trusted = site.trusted
+        sandbox = await _sandbox(site)
+        warnings += [sandbox.warning] if sandbox.warning else []
         providers = [
             ProviderInfo(name=name, enabled=one.enabled, configured=bool(one.api_key or one.base_url))
             for name, one in site.config.providers.items()
@@ -93,12 +103,28 @@ async def health(request: Request[None, None]) -> ASGIApp:
             project=str(request.harness.project),
             trusted=trusted,
             storage=_storage(request),
-            sandbox=Sandbox(rung="none", warning=UNSANDBOXED),
+            sandbox=sandbox,
             providers=providers,
             default_model=default,
             warnings=warnings,
         )
     )
+
+
+async def _sandbox(site: Site) -> Sandbox:
+    rung = await asyncio.to_thread(lambda: site.cells.rung(site))
+    return Sandbox(
+        rung=rung.name,
+        network=network_of(site.config.sandbox) if rung.confines else "on",
+        gaps=rung.gaps,
+        why=rung.why,
+        warning="" if rung.confines else unsandboxed(rung),
+    )
+
+
+def unsandboxed(rung: Rung) -> str:
+    """Say loudly that nothing keeps commands in."""
+    return f"{UNSANDBOXED}: they can do what you can ({'; '.join(rung.why)})"
 
 
 def _storage(request: Request[None, None]) -> Storage:

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp
 
 from agi.eventlog.base import Cursor
 from agi.protocol.commands import PostMessage
-from agi.protocol.events import VerificationStatus
+from agi.protocol.events import Verification
 from agi.protocol.messages import Message, StopReason, Usage
 from agi.protocol.sessions import TurnStatus
 from agi.server.answers import Json
@@ -58,7 +58,7 @@ class TurnReply(Struct, frozen=True, kw_only=True):
     turn_status: TurnStatus
     stop_reason: StopReason
     usage: Usage
-    verification: VerificationStatus
+    verification: Verification
     output: Raw | UnsetType = UNSET
     """The answer as a value that fits `options.schema`, where one was sent."""
     note: str | UnsetType = UNSET

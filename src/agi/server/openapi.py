@@ -42,10 +42,17 @@ REASONS = {
 EVERYWHERE = (400, 401, 403, 405, 408, 413, 414, 415, 422, 429, 431)
 """What any request can meet, before or at its reading."""
 
-_PATH_FORMS = {"session_id": "^sess_[0-9a-f]{32}$", "turn_id": "^turn_[0-9a-f]{32}$"}
+_PATH_FORMS = {
+    "session_id": "^sess_[0-9a-f]{32}$",
+    "turn_id": "^turn_[0-9a-f]{32}$",
+    "grant_id": "^grant_[0-9a-f]{32}$",
+    "job_id": "^job_[0-9a-f]{32}$",
+}
 _PATH_EXAMPLES = {
     "session_id": "sess_019a00000000700080000000000000aa",
     "turn_id": "turn_019a00000000700080000000000000aa",
+    "grant_id": "grant_019a00000000700080000000000000aa",
+    "job_id": "job_019a00000000700080000000000000aa",
     "file": "0123456789abcdef0123-log.txt",
 }
 _ITEMS = {"events": "EventItem", "stream": "StreamItem"}

@@ -3,7 +3,7 @@
 The kernel is asked, never the client. A socket-diagnostics request finds the one row in about 20 µs; where a kernel
 lacks it, the same row is read from `/proc/net/tcp` and `/proc/net/tcp6`, which takes milliseconds. Whatever cannot be
 proved is no: a row that is missing, half closed or without an inode, a kernel other than Linux. What follows from the
-answer is the guard's business. May import: workspace.
+answer is the guard's business. May import: sandbox, workspace.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import sys
 
 import msgspec
 
+from agi.sandbox.survivors import descendants
 from agi.workspace.processes import CHILD_MARKER
 
 Address = tuple[str, int]
@@ -190,7 +191,7 @@ def _held_by_a_command(daemon: int, inode: int) -> bool:
 def _commands(daemon: int) -> set[int]:
     """Every process that descends from the daemon, by the process tree or by its marker."""
     os.stat(f"/proc/{daemon}/task/{daemon}/children")  # raises where the kernel does not list children
-    found = _descendants(daemon)
+    found = descendants(daemon)
     if found or _has_had_children(daemon):
         found |= _marked(daemon)
     return found
@@ -203,23 +204,6 @@ def _has_had_children(daemon: int) -> bool:
     """
     faults_of_children = _read(f"/proc/{daemon}/stat").rpartition(b") ")[2].split()[8]
     return faults_of_children != b"0" or signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN
-
-
-def _descendants(pid: int) -> set[int]:
-    found: set[int] = set()
-    edge = [pid]
-    while edge:
-        fresh = _children(edge.pop()) - found
-        found |= fresh
-        edge.extend(fresh)
-    return found
-
-
-def _children(pid: int) -> set[int]:
-    children: set[int] = set()
-    for thread in _entries(f"/proc/{pid}/task"):
-        children.update(int(child) for child in _read(f"/proc/{pid}/task/{thread}/children").split())
-    return children
 
 
 def _marked(daemon: int) -> set[int]:

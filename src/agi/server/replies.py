@@ -28,7 +28,7 @@ class Ending(Struct, frozen=True, kw_only=True):
     message: Message | None
     stop_reason: StopReason
     usage: Usage
-    verification: ev.VerificationStatus
+    verification: ev.Verification
     output: Raw | UnsetType = UNSET
     note: str | UnsetType = UNSET
 
@@ -81,7 +81,7 @@ def _ending(request: Request[object, object], turn: Turn) -> Ending | Json:
             message=final,
             stop_reason=data.stop_reason,
             usage=data.usage,
-            verification=data.verification,
+            verification=ev.in_todays_words(data.verification),
             output=data.output,
             note=data.note,
         )

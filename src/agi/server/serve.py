@@ -25,7 +25,7 @@ from agi.server.access import AccessLine, format_line
 from agi.server.app import App, build_app
 from agi.server.daemon import Berth
 from agi.server.guard import Guard, GuardSettings
-from agi.server.health import UNSANDBOXED
+from agi.server.health import unsandboxed
 from agi.server.limits import make_server
 from agi.server.listening import LOOPBACK, is_loopback, listen_at, own_names, url_of
 from agi.server.peer import PeerCheck
@@ -91,10 +91,12 @@ async def _run(
             speaker.say(url)
 
         when_started(server, announce)
+        tried = asyncio.create_task(speaker.tell_sandbox(site), name="try the sandbox")  # nobody waits for it
         # What is loaded by now stays; looking through it again and again for garbage only delays whoever waits.
         gc.freeze()
         gc.set_threshold(20_000, 20, 50)
         await server.serve()
+        await tried
     finally:
         await harness.close()
 
@@ -182,9 +184,13 @@ class _Speaker:
 
         self.tell("".join(traceback.format_exception(error)).rstrip())
 
+    async def tell_sandbox(self, site: Site) -> None:
+        """What holds commands, or, loudly, that nothing does."""
+        rung = await asyncio.to_thread(lambda: site.cells.rung(site))
+        self.tell(f"agi: sandbox: {rung.name}" if rung.confines else f"agi: warning: {unsandboxed(rung)}.")
+
     def warn_about(self, harness: Harness, site: Site) -> None:
         """What a person should know before the first request."""
-        self.tell(f"agi: warning: {UNSANDBOXED}.")
         if harness.rebuilt is not None:
             done = harness.rebuilt
             aside = f" Set aside: {', '.join(done.set_aside)}." if done.set_aside else ""

@@ -175,15 +175,19 @@ def _tool_call_completed(event: Event, data: ev.ToolCallCompleted) -> bytes:
 
 
 def _verification_started(event: Event, data: ev.VerificationStarted) -> bytes:
-    args = Raw(_encode({"command": data.command, "attempt": data.attempt}))
+    args = Raw(_encode({"command": data.command, "attempt": data.attempt, "baseline": data.baseline}))
     return frame("tool.call", _encode(ToolCalled(id=data.verification_id, name="verify", args=args)))
 
 
 def _verification_completed(event: Event, data: ev.VerificationCompleted) -> bytes:
+    if data.known or data.tool_call_id:
+        return b""  # nothing ran now, or the call that ran it has its own result
     result: Json = {
         "command": data.command,
         "attempt": data.attempt,
+        "baseline": data.baseline,
         "status": data.status,
+        "pre_existing": data.pre_existing,
         "exit_code": data.exit_code,
         "artifacts": data.artifacts,
     }

@@ -1,7 +1,7 @@
 """Approvals: rows of the log. Asked by the loop, answered by any client over any surface, once.
 
 The first answer wins; later ones are told so. Nothing about a pending question is remembered anywhere but in the log.
-May import: errors, protocol, eventlog, views.
+May import: errors, protocol, eventlog, policy, views.
 """
 
 from __future__ import annotations
@@ -10,32 +10,98 @@ import asyncio
 import sqlite3
 import time
 
-from agi.errors import Conflict, NotFound
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
+from agi.errors import Conflict, Invalid, NotFound
 from agi.eventlog.base import Check
 from agi.eventlog.log import EventLog
 from agi.protocol.commands import Approve
 from agi.protocol.events import ApprovalDenied, ApprovalGranted, Event, EventData
+from agi.protocol.grants import Grant
+from agi.protocol.ids import GRANT, new_id
 from agi.protocol.sessions import PendingApproval
-from agi.protocol.times import to_millis
+from agi.protocol.times import to_millis, to_rfc3339
 from agi.views import queries
-from agi.views.state import Answer
+from agi.views.state import Answer, SessionState
 
 
 async def give_answer(log: EventLog, session_id: str, command: Approve) -> Event:
     """Write a person's answer; refuses unknown, foreign and already answered calls without changing anything."""
     state = queries.session_state(log.db, session_id)
     pending = _pending(log.db, session_id, command)
+    hunks = _accepted(pending, command)
     answer: EventData
     if command.action == "approve":
-        answer = ApprovalGranted(
-            tool_call_id=pending.tool_call_id, name=pending.name, reason=command.reason, remember=command.remember
-        )
+        answer = replace(_granted(state, pending, command), hunks=hunks)
     else:
         answer = ApprovalDenied(
             tool_call_id=pending.tool_call_id, name=pending.name, cause=command.cause, reason=command.reason
         )
     events = await log.append(state.id, [(pending.turn_id, answer)], check=_still_pending(session_id, command))
     return events[0]
+
+
+def _accepted(pending: PendingApproval, command: Approve) -> tuple[str, ...] | UnsetType:
+    """The hunks that are accepted, in the question's order; UNSET if that is all of them. Raises Invalid."""
+    if command.hunks is None:
+        return UNSET
+    known = [hunk.id for hunk in pending.hunks]
+    unknown = [one for one in command.hunks if one not in known]
+    if command.action == "deny":
+        problem, hint = "A refusal is about the whole call.", "Leave out `hunks`, or approve those you accept."
+    elif not known:
+        problem = "This call is not asked about in hunks."
+        hint = "Leave out `hunks`: it can be approved or denied as a whole."
+    elif not command.hunks:
+        problem, hint = "No hunk is accepted, which is a refusal.", 'Send `"action": "deny"` to refuse the call.'
+    elif unknown:
+        problem = f"The question has no hunk {unknown[0][:80]!r}."
+        hint = f"Its hunks: {known[0]} to {known[-1]}; see the session's pending_approvals."
+    elif len(set(command.hunks)) == len(known):
+        return UNSET
+    elif command.remember != "once":
+        problem, hint = "A part of a change cannot be remembered.", "Accept hunks with `remember` left out."
+    else:
+        return tuple(one for one in known if one in command.hunks)
+    raise Invalid(problem, code="hunks_invalid", hint=f"{hint} Nothing was changed.")
+
+
+def _granted(state: SessionState, pending: PendingApproval, command: Approve) -> ApprovalGranted:
+    """The answer with what is remembered of it: just what the question offered."""
+    offered, remember = pending.remember, command.remember
+    grants: tuple[Grant, ...] = ()
+    if remember != "once" and offered is not UNSET and remember in offered.scopes:
+        from agi.policy.rules import in_words  # late: it brings the reader of commands
+
+        grants = tuple(
+            Grant(
+                id=new_id(GRANT),
+                scope=remember,
+                rule=rule,
+                text=offered.text if len(offered.rules) == 1 else in_words(rule),
+                granted_at=to_rfc3339(time.time()),
+                session_id=state.id,
+                workspace_path=state.workspace_path,
+            )
+            for rule in offered.rules
+        )
+    elif remember == "workspace":
+        raise Invalid(
+            "This answer cannot be remembered for the workspace.",
+            code="cannot_be_remembered",
+            hint="Approve it once or for the session. Only a trusted workspace remembers, and nothing that destroys.",
+        )
+    elif remember == "session" and (pending.digest or pending.rule == "patch_review"):
+        remember = "once"  # such a call is asked about each time, whatever was answered
+    return ApprovalGranted(
+        tool_call_id=pending.tool_call_id,
+        name=pending.name,
+        reason=command.reason,
+        remember=remember,
+        digest=pending.digest,
+        grants=grants,
+    )
 
 
 class Approvals:
@@ -121,6 +187,12 @@ def _pending(db: sqlite3.Connection, session_id: str, command: Approve) -> Pendi
                     f"Call {command.tool_call_id} does not belong to turn {command.turn_id}.",
                     code="approval_not_found",
                     hint=f"It belongs to {pending.turn_id}.",
+                )
+            if command.digest not in (None, pending.digest):
+                raise Conflict(
+                    f"Call {command.tool_call_id} is not about what was answered.",
+                    code="approval_changed",
+                    hint="Look at the session's pending_approvals again, and answer with the digest that stands there.",
                 )
             return pending
     outcome = _past_answer(db, session_id, command.tool_call_id)

@@ -40,16 +40,17 @@ def after_crash(
     if turn.open_message:
         closed.append(ModelOutputCompleted(message=cut_off(turn, pieces, now)))
     for call_id, name in turn.open_calls.items():
-        if not is_repeatable(name):
+        if not is_repeatable(name) and not turn.baselining:  # one that waits for the baseline has not run
             closed.append(_completed(ToolCall(call_id, name, EMPTY_INPUT), INTERRUPTED, interrupted=True))
     if turn.verifying:
         closed.append(
             VerificationCompleted(
                 verification_id=turn.verifying,
                 command="",
-                attempt=turn.attempts if turn.verified else turn.attempts - 1,  # cut off, it was no attempt
+                attempt=turn.attempts,
                 status="not_run",
                 reason="The harness stopped while it was running; it is run again.",
+                baseline=turn.baselining,
             )
         )
     return closed
@@ -61,8 +62,9 @@ def after_cancel(turn: TurnState, history: Sequence[Message], reason: str) -> li
         ApprovalDenied(tool_call_id=pending.tool_call_id, name=pending.name, cause="canceled", reason=reason)
         for pending in turn.pending
     ]
+    told, ran = (NOT_RUN, False) if turn.baselining else (CANCELED, True)
     closed += [
-        _completed(ToolCall(call_id, name, EMPTY_INPUT), CANCELED, interrupted=True)
+        _completed(ToolCall(call_id, name, EMPTY_INPUT), told, interrupted=ran)
         for call_id, name in turn.open_calls.items()
     ]
     closed += [
@@ -71,7 +73,12 @@ def after_cancel(turn: TurnState, history: Sequence[Message], reason: str) -> li
     if turn.verifying:
         closed.append(
             VerificationCompleted(
-                verification_id=turn.verifying, command="", attempt=turn.attempts, status="not_run", reason="Canceled."
+                verification_id=turn.verifying,
+                command="",
+                attempt=turn.attempts,
+                status="not_run",
+                reason="Canceled.",
+                baseline=turn.baselining,
             )
         )
     return closed

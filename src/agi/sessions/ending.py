@@ -26,10 +26,11 @@ def turn_ending(outcome: Outcome | None, turn: TurnState, seconds: float) -> ev.
         stop_reason=outcome.stop_reason,
         steps=turn.steps,
         usage=turn.usage,
-        verification="stale" if turn.changed and turn.verification == "passed" else turn.verification,
+        verification=outcome.verification,
         seconds=worked,
         output=outcome.output,
         note=outcome.note or UNSET,
+        fingerprint=outcome.fingerprint,
     )
 
 

@@ -12,11 +12,15 @@ import sqlite3
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from agi.checkpoints.opened import close_store
 from agi.config import Flags
+from agi.editing.seen import Seen
 from agi.errors import Conflict, Invalid, Unavailable
 from agi.eventlog import leases
 from agi.eventlog.base import ENDINGS, Check, Cursor, Entry, Lease
@@ -27,6 +31,8 @@ from agi.loop.schemas import checked_schema
 from agi.models.base import Model
 from agi.protocol import commands
 from agi.protocol import events as ev
+from agi.protocol.checkpoints import Reverted, SessionDiff
+from agi.protocol.grants import Grant
 from agi.protocol.ids import PART, SESSION, TURN, new_id
 from agi.protocol.messages import Message
 from agi.protocol.parts import Text
@@ -36,6 +42,8 @@ from agi.redaction import Redactor
 from agi.sessions.approvals import give_answer
 from agi.sessions.attachments import StoredFile, fetch, store
 from agi.sessions.composing import checked_parts, compose, title_of
+from agi.sessions.grants import keep_grants, list_grants, revoke_grant, revoke_session_grant, session_grants
+from agi.sessions.jobs import SessionsJobs
 from agi.sessions.origin import claim, disown, is_ours, refuse_links
 from agi.sessions.runner import Runner, look_around, take_lease_check, turn_started
 from agi.sessions.runners import Runners
@@ -48,6 +56,13 @@ from agi.views import queries
 from agi.views.queries import Attachment, Before, Turn
 from agi.views.state import SessionState
 from agi.views.tables import Tables
+
+if TYPE_CHECKING:
+    from agi.sessions.undoing import Undoing
+
+
+SEEN_KEPT = 500
+"""Of how many sessions it is known, while this process lives, what they were shown of files."""
 
 
 class HarnessSettings(Struct, frozen=True, kw_only=True):
@@ -88,7 +103,7 @@ class Harness:
         self.redactor = Redactor()
         _ignore_state(self.folder)
         self.log = EventLog(self.folder, tables, database=database, redactor=self.redactor)
-        self.registry = Registry(builtin_tools())
+        self.registry = Registry(builtin_tools(settings.env))
         trusted = frozenset({self.project}) if settings.trust_once else frozenset()
         self.sites = Sites(
             home_config=settings.home_config,
@@ -98,9 +113,16 @@ class Harness:
             trust_once=trusted,
             stand_in=stand_in,
             probe_ports=settings.probe_ports,
+            hidden=(self.folder,),
         )
         self._warmer = Warmer()
-        self.runners = Runners(self.log, lambda one: Runner(self.log, self.sites, self.registry, one))
+        self.jobs = SessionsJobs(self.log)
+        self._seen = lru_cache(maxsize=SEEN_KEPT)(lambda session_id: Seen())
+        self.runners = Runners(self.log, self._runner)
+        self._undoing: Undoing | None = None
+
+    def _runner(self, session_id: str) -> Runner:
+        return Runner(self.log, self.sites, self.registry, session_id, self.jobs, self._seen(session_id))
 
     def site(self, path: str | Path | None = None) -> Site:
         """The workspace at `path` (default: the project), with its settings."""
@@ -182,7 +204,10 @@ class Harness:
         state = self.state(session_id)
         if state.turn is not None or state.queue:
             raise Conflict("The session is running.", code="session_running", hint="Cancel it first.")
+        await self.jobs.end_all(session_id, "the session was deleted")
         await self.log.delete(session_id)
+        if (self.folder / "checkpoints").exists():
+            await self._undo().forget(session_id)
 
     async def post_message(self, session_id: str, command: commands.PostMessage) -> Posted:
         """Add a message and, unless told otherwise, have it answered: now, or after what is running."""
@@ -269,11 +294,35 @@ class Harness:
         busy = await asyncio.shield(self._begin(state, queued, None, allowed))
         return Posted(message_id=turn.message_id, turn_id=queued.turn_id, queued=busy)
 
-    async def approve(self, session_id: str, command: commands.Approve) -> None:
-        """Answer a pending approval; the turn that waits for it goes on."""
+    async def approve(self, session_id: str, command: commands.Approve) -> tuple[Grant, ...]:
+        """Answer a pending approval; the turn that waits for it goes on. Gives what is remembered of the answer."""
         await self._ready()
-        await give_answer(self.log, session_id, command)
+        state = self.state(session_id)
+        if command.remember == "workspace" and not self.site(state.workspace_path).trusted:
+            raise Invalid(
+                "This workspace is not trusted, so nothing is remembered for it.",
+                code="cannot_be_remembered",
+                hint="Approve it once or for the session, or run `agi trust`.",
+            )
+        event = await give_answer(self.log, session_id, command)
         self.runners.ensure(session_id)
+        grants = event.data.grants if isinstance(event.data, ev.ApprovalGranted) else ()
+        if command.remember == "workspace" and grants:
+            await asyncio.to_thread(keep_grants, self.settings.home_config, state.workspace_path, grants)
+        return grants
+
+    def grants(self, session_id: str | None = None) -> list[Grant]:
+        """What people allowed for longer than one call: in one session, or in all of them and in every workspace."""
+        if session_id is not None:
+            return session_grants(self.log, session_id)
+        return list_grants(self.log, self.settings.home_config)
+
+    async def revoke_grant(self, grant_id: str, session_id: str | None = None) -> None:
+        """Ask again about what was allowed; raises NotFound."""
+        if session_id is not None:
+            await revoke_session_grant(self.log, session_id, grant_id)
+        else:
+            await revoke_grant(self.log, self.settings.home_config, grant_id)
 
     async def cancel(self, session_id: str, command: commands.Cancel) -> tuple[str, ...]:
         """Stop the running turn and drop the queue (or just the named turn); returns the turns that will end."""
@@ -291,6 +340,26 @@ class Harness:
         await self.log.append(session_id, found)
         self.runners.ensure(session_id)
         return tuple(chosen)
+
+    async def diff(self, session_id: str, *, turn: str = "", start: str = "", end: str = "") -> SessionDiff:
+        """What a session changed: on the whole, in one turn, or between two points."""
+        return await self._undo().diff(session_id, turn=turn, start=start, end=end)
+
+    async def revert(self, session_id: str, command: commands.Revert) -> Reverted:
+        """Take back what a session did since a point, or say what that would mean."""
+        await self._ready()
+        return await self._undo().revert(session_id, command)
+
+    def _undo(self) -> Undoing:
+        if self._undoing is None:
+            from agi.sessions.undoing import Ground, Undoing  # late: hardly any run takes something back
+
+            def ground(workspace_path: str) -> Ground:
+                site = self.site(workspace_path)
+                return Ground(site.workspace, site.config.checkpoints)
+
+            self._undoing = Undoing(self.log, self.runners, self.folder, ground)
+        return self._undoing
 
     async def wait_turn(self, session_id: str, turn_id: str) -> Turn:
         """Return once the turn has ended, or the session is gone."""
@@ -341,8 +410,8 @@ class Harness:
 
     def messages(self, session_id: str, *, limit: int, before: str | None) -> tuple[list[Message], bool]:
         """A page of a session's messages, and whether there are earlier ones."""
-        self.state(session_id)
-        return queries.list_messages(self.log.db, session_id, limit=limit, before=before)
+        reverts = self.state(session_id).reverts
+        return queries.list_messages(self.log.db, session_id, limit=limit, before=before, reverts=reverts)
 
     def turn(self, session_id: str, turn_id: str) -> Turn:
         """One turn; raises NotFound."""
@@ -373,6 +442,7 @@ class Harness:
     async def recover(self) -> int:
         """Take up every turn that is open or queued and that no living process runs; returns how many sessions."""
         await self.own_log()
+        await self.jobs.close_dead()
         found = [one for one in queries.live_sessions(self.log.db) if leases.is_free(self.log.db, one)]
         for session_id in found:
             self.runners.ensure(session_id)
@@ -382,7 +452,9 @@ class Harness:
         """Stop: running turns stay open in the log and go on at the next start."""
         await self._warmer.close()
         await self.runners.close()
+        await self.jobs.close()
         await self.sites.close()
+        close_store(self.folder)
         await self.log.close()
 
     async def _ready(self) -> None:

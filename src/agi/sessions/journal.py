@@ -7,19 +7,22 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
 from agi.eventlog.base import Entries, Entry, Lease
 from agi.eventlog.log import EventLog
-from agi.protocol.events import Event, EventData, ModelOutputCompleted, ModelOutputDelta
+from agi.protocol.events import Event, EventData, ModelOutputCompleted, ModelOutputDelta, VerificationCompleted
 from agi.protocol.messages import Message, Usage
 from agi.views import queries
-from agi.views.state import SessionState, TurnState, fold
+from agi.views.ledger import Ledger
+from agi.views.state import Agreed, SessionState, TurnState, fold
 
 FIRST_WAIT_S = 0.25
 LONGEST_WAIT_S = 4.0
+OTHERS = 20
+"""In how many sessions an earlier result of verification is looked for."""
 PIECE = 1024
 """Characters. Pieces and waits grow, so that a long answer costs the log little more than its text."""
 
@@ -68,9 +71,39 @@ class Journal:
         """What models are no longer told: refs and ids, and why."""
         return self.state().withheld
 
+    def approved(self, call_id: str) -> Agreed:
+        """What a call may do, after all that was shown and answered about it."""
+        return self.turn().agreed(call_id)
+
     def was_noticed(self, code: str) -> bool:
         """Whether a notice of this code was given in this session."""
         return code in self.state().noticed
+
+    def ledger(self) -> Ledger:
+        """What verification has shown in this session."""
+        return self.state().ledger
+
+    def known(self, command: str, fingerprint: str) -> VerificationCompleted | None:
+        """What a command found on these files, in this session or another one of the workspace."""
+        for state in self._sessions_here():
+            check = state.ledger.find(command, fingerprint)
+            if check is not None:
+                event = self._log.read(state.id, check.seq - 1, 1)[0]
+                return event.data if isinstance(event.data, VerificationCompleted) else None
+        return None
+
+    def took(self, command: str) -> float:
+        """How many seconds a command took last, in this session or another one of the workspace."""
+        found = (state.ledger.took[command] for state in self._sessions_here() if command in state.ledger.took)
+        return next(found, 0.0)
+
+    def _sessions_here(self) -> Iterator[SessionState]:
+        """This session, then the latest others in its workspace."""
+        own = self.state()
+        yield own
+        for state in queries.list_sessions(self._log.db, limit=OTHERS, unlisted=True):
+            if state.id != own.id and state.workspace_path == own.workspace_path:
+                yield state
 
     def defer(self, *data: EventData) -> None:
         """Remember events that become durable together with the next ones."""

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from agi.editing.seen import Seen
 from agi.errors import AgiError, Conflict, LeaseLost, StorageError
 from agi.eventlog import leases
 from agi.eventlog.base import Entry, Lease
@@ -29,11 +30,14 @@ from agi.sessions.approvals import Approvals
 from agi.sessions.attachments import Files
 from agi.sessions.closing import after_cancel, after_crash
 from agi.sessions.ending import error_info, session_ending, turn_ending
+from agi.sessions.ground import ground_of
+from agi.sessions.jobs import SessionsJobs
 from agi.sessions.journal import Journal
 from agi.sessions.sites import Site, Sites
 from agi.sessions.toolbox import Toolbox
+from agi.sessions.turn_jobs import TurnJobs
 from agi.sessions.turns import limits
-from agi.tools.base import Registry
+from agi.tools.base import UNFINISHED, Registry
 from agi.views import queries
 from agi.views.state import SessionState, TurnState
 
@@ -45,8 +49,17 @@ WAIT_ELSEWHERE_S = 0.5
 class Runner:
     """Runs one session's turns."""
 
-    def __init__(self, log: EventLog, sites: Sites, registry: Registry, session_id: str) -> None:
+    def __init__(
+        self,
+        log: EventLog,
+        sites: Sites,
+        registry: Registry,
+        session_id: str,
+        jobs: SessionsJobs | None = None,
+        seen: Seen | None = None,
+    ) -> None:
         self._log = log
+        self._jobs = jobs
         self._sites = sites
         self._registry = registry
         self.session_id = session_id
@@ -54,6 +67,7 @@ class Runner:
         self._turn_task: asyncio.Task[Outcome] | None = None
         self._turn_id = ""
         self._people: Approvals | None = None
+        self._seen = seen
 
     async def run(self, is_over: Callable[[], bool], lease: Lease | None = None) -> None:
         """Run until nothing is left; `is_over` is asked, without a pause before returning, whether that still holds."""
@@ -78,7 +92,7 @@ class Runner:
             return True
         state = queries.session_state(self._log.db, self.session_id)  # again: it may have changed while we waited
         if state.turn is not None and taken_over:
-            await self._resume(state.turn)
+            await self._resume(state, state.turn)
         elif state.turn is None and state.queue:
             await self._start(state, state.queue[0])
         await self._run_open_turn()
@@ -111,12 +125,22 @@ class Runner:
         """Say who will answer; raises what is wrong with the asked agent, provider or model."""
         return turn_started(self._sites.get(state.workspace_path), state, queued)
 
-    async def _resume(self, turn: TurnState) -> None:
-        """Close what a crash left open, so that the turn can go on."""
+    async def _resume(self, state: SessionState, turn: TurnState) -> None:
+        """Close what a crash left open, so that the turn can go on; files that were half changed are put back."""
         pieces = self._log.read(self.session_id, turn.open_seq - 1, 10_000) if turn.open_message else []
         closed = after_crash(turn, self._is_repeatable, pieces, to_rfc3339(time.time()))
         resumed = ev.TurnResumed(reason="The process that ran it stopped; it goes on from its last event.")
-        await self._append([(turn.id, data) for data in (*closed, resumed)])
+        notices = await self._put_back(state)
+        await self._append([(turn.id, data) for data in (*notices, *closed, resumed)])
+
+    async def _put_back(self, state: SessionState) -> list[ev.Notice]:
+        try:
+            workspace = self._sites.get(state.workspace_path).workspace
+            paths = await asyncio.to_thread(workspace.put_back, self._session_folder() / UNFINISHED)
+        except (AgiError, OSError) as error:
+            return [ev.Notice(code="not_put_back", message=f"A change that was cut off was not put back: {error}")]
+        told = ", ".join(paths[:10])
+        return [ev.Notice(code="put_back", message=f"A change was cut off; put back: {told}.")] if paths else []
 
     async def _run_open_turn(self) -> None:
         state = queries.session_state(self._log.db, self.session_id)
@@ -146,10 +170,10 @@ class Runner:
             error = ErrorInfo(code="interrupted", message=text, hint="Retry it if you know why.")
             return Outcome(stop_reason="error", error=error)
         try:
-            await self._look_up(state, turn)
+            registry = await self._look_up(state, turn)
             if journal.turn().cancel_requested:
                 return None  # meanwhile
-            plan, ports = self._plan(state, turn, journal)
+            plan, ports = self._plan(state, turn, journal, registry)
         except AgiError as error:
             return Outcome(stop_reason="error", error=error_info(error))
         except Exception as problem:
@@ -161,13 +185,14 @@ class Runner:
         finally:
             self._turn_task = None
 
-    async def _look_up(self, state: SessionState, turn: TurnState) -> None:
-        """Ask around for what the turn needs to know about its model, where nobody has said it."""
+    async def _look_up(self, state: SessionState, turn: TurnState) -> Registry:
+        """Ask around for what the turn needs to know about its model, where nobody has said it; gives its tools."""
         site = self._sites.get(state.workspace_path)
         # A server that was found when the turn began has to be found again after a restart.
         await site.models.look_around(turn.provider)
         if any(budget.usd is not None for budget in limits(state.budget, site.config)):
             await site.facts.learn(turn.provider, proxies=self._sites.proxies)
+        return await site.own_tools.joined(site, self._registry)
 
     async def _watched(self, task: asyncio.Task[Outcome]) -> Outcome | None:
         try:
@@ -183,7 +208,7 @@ class Runner:
         except Exception as problem:
             return _our_failure(problem)
 
-    def _plan(self, state: SessionState, turn: TurnState, journal: Journal) -> tuple[Plan, Ports]:
+    def _plan(self, state: SessionState, turn: TurnState, journal: Journal, registry: Registry) -> tuple[Plan, Ports]:
         site = self._sites.get(state.workspace_path)
         agent = site.agents.find(turn.agent)
         config = site.config
@@ -206,21 +231,29 @@ class Runner:
             session_budget=session_budget,
             session_seconds=state.seconds,
             verify=config.verify,
-            verify_note=site.verify_note,
             verify_asks=not site.trusted or bool(site.no_commands()),
             review=config.patch_review,
+            reviewer=reviewer(site),
         )
+        lasting = self._sites.grants(site)
         toolbox = Toolbox(
-            registry=self._registry,
+            registry=registry,
             agent=agent,
             policy=config.approval,
-            grants=lambda: journal.state().grants,
+            grants=lambda: (*journal.state().grants, *lasting()),
             workspace=site.workspace,
             session_folder=self._session_folder(),
             turn_id=turn.id,
             verify_commands=config.verify.commands,
             no_commands=site.no_commands(),
             note=journal.note,
+            ground=ground_of(site),
+            cell=site.cell,
+            seen=self._seen,
+            checkpoints=config.checkpoints,
+            was_noticed=journal.was_noticed,
+            approved=journal.approved,
+            jobs=TurnJobs(self._jobs, self.session_id, turn.id, journal.emit) if self._jobs else None,
         )
         self._people = Approvals(self._log, self.session_id, config.approval_timeout_s)
         return plan, Ports(journal=journal, toolbox=toolbox, people=self._people)
@@ -255,6 +288,12 @@ def _our_failure(problem: Exception) -> Outcome:
     message = f"The harness failed: {type(problem).__name__}: {problem}"
     error = ErrorInfo(code="internal_error", message=message, hint="Please report it; the turn can be retried.")
     return Outcome(stop_reason="error", error=error)
+
+
+def reviewer(site: Site) -> Callable[[], Model] | None:
+    """The model that reviews changes, where one is configured; asked for when it is needed."""
+    named = site.config.patch_review.model
+    return None if named is None else lambda: site.models.resolve(*named.split("/", 1))
 
 
 def fallback(site: Site, provider: str, name: str) -> Model | None:

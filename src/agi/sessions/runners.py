@@ -6,9 +6,10 @@ May import: errors, eventlog, views, sessions.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
-from agi.errors import AgiError, NotFound
+from agi.errors import AgiError, Conflict, NotFound
 from agi.eventlog import leases
 from agi.eventlog.base import Lease
 from agi.eventlog.log import EventLog
@@ -28,6 +29,8 @@ class Runners:
         self._log = log
         self._make = make
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._held: set[str] = set()
+        """Sessions that must not run just now."""
         self._renewer: asyncio.Task[None] | None = None
         self._failures: dict[str, int] = {}
         self.closing = False
@@ -35,11 +38,28 @@ class Runners:
         """Told when a runner dies of something that is not its turn's own failure."""
 
     def __contains__(self, session_id: str) -> bool:
-        return session_id in self._tasks
+        return session_id in self._tasks or session_id in self._held
+
+    @asynccontextmanager
+    async def hold(self, session_id: str) -> AsyncIterator[None]:
+        """Keep an idle session from running for a while; what comes meanwhile waits in line. Raises Conflict."""
+        while True:
+            state = queries.session_state(self._log.db, session_id)
+            if state.turn is not None or state.queue or session_id in self._held:
+                raise Conflict("The session is running.", code="session_running", hint="Cancel it, or wait for it.")
+            if session_id not in self._tasks:
+                break
+            await asyncio.wait([self._tasks[session_id]])  # it found nothing more to do, and is about to end
+        self._held.add(session_id)
+        try:
+            yield
+        finally:
+            self._held.discard(session_id)
+            self.ensure(session_id)
 
     def ensure(self, session_id: str, lease: Lease | None = None) -> None:
         """See that somebody runs what this session has to run."""
-        if self.closing or session_id in self._tasks:
+        if self.closing or session_id in self:
             return
         runner = self._make(session_id)
         task = asyncio.create_task(runner.run(lambda: self._is_over(session_id), lease), name=f"run {session_id}")

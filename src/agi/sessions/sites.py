@@ -7,7 +7,7 @@ agents, models.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,18 +16,22 @@ from msgspec import Struct
 from agi.agents.base import Agent, Agents
 from agi.agents.load import load_agents
 from agi.config import Config, Flags, load_config
+from agi.config.grants import WorkspaceGrants
 from agi.context.system import system_text
 from agi.models.base import Model
 from agi.models.breaker import Breaker
 from agi.models.facts import Facts
 from agi.models.resolve import Models
-from agi.policy.verify import default_applies
+from agi.protocol.grants import Grant
 from agi.redaction import Redactor
+from agi.sessions.cells import Cells
+from agi.sessions.own_tools import OwnTools
 from agi.trust import trust_state
 from agi.workspace.handle import Workspace
 
 if TYPE_CHECKING:
     from agi.net.route import Proxies
+    from agi.sandbox.cell import Cell
 
 _FILES = (
     ".agi/config.json",
@@ -49,6 +53,10 @@ class Site(Struct, frozen=True, kw_only=True):
     models: Models
     facts: Facts
     """What is known about the models that can be asked here."""
+    cells: Cells
+    """Where commands run."""
+    own_tools: OwnTools
+    """The tools that workspaces have of their own."""
     signature: tuple[object, ...]
 
     @property
@@ -64,20 +72,13 @@ class Site(Struct, frozen=True, kw_only=True):
             return small_system(self.workspace, session_prompt)
         return system_text(agent, self.workspace.root, session_prompt)
 
-    def no_commands(self) -> str:
-        """Why no command may run here; empty if commands may. There is no sandbox in this version."""
-        if self.config.sandbox.mode != "require":
-            return ""
-        return "sandbox.mode is `require` and there is no sandbox here, so commands may not run."
+    def cell(self) -> Cell:
+        """Where its commands run."""
+        return self.cells.cell(self)
 
-    def verify_note(self) -> str:
-        """Why there is nothing to verify changes with; empty if there is."""
-        policy = self.config.verify
-        if not policy.commands:
-            return "No verification command is configured (verify.commands)."
-        if not default_applies(policy, _makefile(self.workspace)):
-            return f"`{policy.commands[0]}` means nothing here: there is no Makefile with such a target."
-        return ""
+    def no_commands(self) -> str:
+        """Why no command may run here; empty if commands may."""
+        return self.cells.no_commands(self)
 
 
 class Sites:
@@ -93,7 +94,10 @@ class Sites:
         trust_once: frozenset[Path] = frozenset(),
         stand_in: Model | None = None,
         probe_ports: Mapping[str, int] | None = None,
+        hidden: Sequence[Path] = (),
     ) -> None:
+        self.cells = Cells(env, (home_config, *hidden))
+        self._own_tools = OwnTools(self._is_trusted)
         self._home_config = home_config
         self._env = env
         self._flags = flags
@@ -115,6 +119,10 @@ class Sites:
             found = self._breakers[key] = Breaker(provider)
         return found
 
+    def grants(self, site: Site) -> Callable[[], tuple[Grant, ...]]:
+        """What the user allows in a workspace until it is revoked, as it is whenever asked; nothing without trust."""
+        return WorkspaceGrants(self._home_config, site.workspace.root) if site.trusted else tuple
+
     def get(self, path: str | Path) -> Site:
         """The workspace at `path`; raises Invalid if it is missing or no folder, ConfigError if its files are wrong."""
         key = str(path)
@@ -132,11 +140,12 @@ class Sites:
         for site in (*self._retired, *self._sites.values()):
             await site.models.close()
             site.workspace.close()
+        self.cells.close()
 
     def _load(self, path: str, signature: tuple[object, ...]) -> Site:
         workspace = Workspace.open(path)
         try:
-            trusted = workspace.root in self._trust_once or trust_state(workspace.root, self._home_config).trusted
+            trusted = self._is_trusted(workspace.root)
             config = load_config(
                 project=workspace.root,
                 home_config=self._home_config,
@@ -158,7 +167,20 @@ class Sites:
             probe_ports=self._probe_ports,
         )
         facts = Facts(config, ports=self._probe_ports)
-        return Site(workspace=workspace, config=config, agents=agents, models=models, facts=facts, signature=signature)
+        return Site(
+            workspace=workspace,
+            config=config,
+            agents=agents,
+            models=models,
+            facts=facts,
+            cells=self.cells,
+            own_tools=self._own_tools,
+            signature=signature,
+        )
+
+    def _is_trusted(self, root: Path) -> bool:
+        """Whether a workspace is trusted as it is at this moment."""
+        return root in self._trust_once or trust_state(root, self._home_config).trusted
 
     def _signature(self, root: str) -> tuple[object, ...]:
         """What the files behind a site look like; taken at every turn, so it only asks for their stamps."""
@@ -189,13 +211,6 @@ def _stamp(path: str) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_mtime_ns, found.st_size
-
-
-def _makefile(workspace: Workspace) -> str | None:
-    for name in ("GNUmakefile", "makefile", "Makefile"):
-        if workspace.exists(name):
-            return workspace.read_bytes(name, 1 << 20).data.decode(errors="replace")
-    return None
 
 
 def _proxies(env: Mapping[str, str]) -> Proxies | None:

@@ -1,26 +1,42 @@
 """The running turn's tools: judged by policy, run in the session's workspace, their output told as it comes.
 
-May import: protocol, policy, tools, workspace, sessions.journal.
+May import: protocol, checkpoints, policy, tools, workspace, sessions.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import UNSET
 
 from agi.agents.base import Agent
-from agi.policy.approval import Decision, is_listed, judge
-from agi.protocol.events import EventData, ToolOutputDelta
+from agi.checkpoints.opened import store_at
+from agi.jobs.base import SessionJobs
+from agi.policy.approval import NOWHERE, Decision, Ground, digest_of, is_listed, judge
+from agi.policy.detecting import Checks, checks_for
+from agi.protocol.checkpoints import CheckpointPolicy
+from agi.protocol.events import EventData, Notice, ToolOutputDelta
+from agi.protocol.grants import Grant
 from agi.protocol.policies import ApprovalPolicy
-from agi.protocol.tools import ToolCall, ToolDefinition, ToolKind, ToolResult
-from agi.tools.base import Channel, Registry, ToolContext
+from agi.protocol.tools import ToolCall, ToolDefinition, ToolKind, ToolResult, failed
+from agi.sessions.ground import ground_for
+from agi.sessions.looked import Looked
+from agi.tools.base import Channel, Preview, Registry, ToolContext
+from agi.views.state import Agreed
 from agi.workspace.handle import Workspace
 
+if TYPE_CHECKING:
+    from agi.editing.seen import Seen
+    from agi.sandbox.cell import Cell
+    from agi.sessions.checkpointing import Checkpoints
+    from agi.workspace.fingerprint import Tree
+
 FLUSH_S = 0.1
+NO_SANDBOX = "no_sandbox"
 PIECE = 4096
 SHOWN = 65_536
 """Characters of live output a call may put into the log; the whole of it is in its result and artifact."""
@@ -35,14 +51,22 @@ class Toolbox:
         registry: Registry,
         agent: Agent,
         policy: ApprovalPolicy,
-        grants: Callable[[], list[str]],
+        grants: Callable[[], Sequence[Grant]],
         workspace: Workspace,
         session_folder: Path,
         turn_id: str,
         verify_commands: tuple[str, ...],
         no_commands: str,
         note: Callable[[EventData], None],
+        jobs: SessionJobs | None = None,
+        ground: Ground = NOWHERE,
+        cell: Callable[[], Cell] | None = None,
+        seen: Seen | None = None,
+        approved: Callable[[str], Agreed] = lambda call_id: Agreed(),
+        checkpoints: CheckpointPolicy = CheckpointPolicy(),  # noqa: B008 - frozen
+        was_noticed: Callable[[str], bool] = lambda code: False,
     ) -> None:
+        self._jobs = jobs
         self._registry = registry
         self._agent = agent
         self._policy = policy
@@ -53,6 +77,15 @@ class Toolbox:
         self._verify_commands = verify_commands
         self._no_commands = no_commands
         self._note = note
+        self._ground = msgspec.structs.replace(ground, locate=workspace.locate)
+        self._make_cell = cell
+        self._cell: Cell | None = None
+        self._seen = seen
+        self._said_what_holds = False
+        self._approved = approved
+        self._keeping = checkpoints
+        self._was_noticed = was_noticed
+        self._checkpoints: Checkpoints | None = None
         self._offered = tuple(tool for tool in registry.definitions() if is_listed(tool, agent.tools))
 
     def definitions(self) -> tuple[ToolDefinition, ...]:
@@ -70,32 +103,99 @@ class Toolbox:
             return Decision(verdict="deny", rule="unknown_tool", reason=f"There is no tool {call.name!r}.", risk="low")
         if self._no_commands and definition.kind == ToolKind.EXEC:
             return Decision(verdict="deny", rule="sandbox_required", reason=self._no_commands, risk="high")
-        return judge(self._policy, definition, call, allowed_tools=self._agent.tools, granted=self._grants())
+        return judge(
+            self._policy,
+            definition,
+            call,
+            allowed_tools=self._agent.tools,
+            granted=self._grants(),
+            ground=self._ground_for(definition),
+        )
 
-    def preview(self, call: ToolCall) -> str:
-        """The change a call would make, as a diff."""
-        patch = self._registry.preview(self._workspace, call)
-        return patch if len(patch) <= SHOWN else patch[:SHOWN] + "\n[cut here]\n"
+    async def propose(self, call: ToolCall, after: Preview | None) -> Preview:
+        """The change a call would make, after another one that is still to come."""
+        return await asyncio.to_thread(self._registry.propose, self._workspace, call, after)
 
     async def use(self, call: ToolCall) -> ToolResult:
-        """Run it; its output is told while it runs."""
+        """Run it; its output is told while it runs. What a person approved is run as it was shown, or not at all."""
+        agreed = self._approved(call.id)
+        if not self._is_what_was_approved(call, agreed.arguments):
+            return failed(call, "Its arguments are not those that were approved, so it was not run.")
         output = _Output(call.id, self._note)
         context = ToolContext(
             workspace=self._workspace,
             artifacts=self._session_folder / "artifacts" / self._turn_id,
             artifact_ref=f"artifacts/{self._turn_id}",
             output=output.take,
-            verify_commands=self._verify_commands,
+            jobs=self._jobs,
+            verify_commands=self.checks().commands if call.name == "verify" else (),
+            seen=self._seen,
+            cell=self._held(),
+            approved=agreed.change,
+            accepted=agreed.hunks,
+            remark=agreed.reason,
         )
+        self._say_what_holds(call)
         try:
-            result = await self._registry.invoke(context, call)
+            result = await self._watched(call, lambda: self._registry.invoke(context, call))
         finally:
             output.close()
         return self._located(result)
 
+    async def _watched(self, call: ToolCall, run: Callable[[], Awaitable[ToolResult]]) -> ToolResult:
+        """Run a call; what it changes can be taken back, unless it only reads anyway."""
+        definition = self._registry.find(call.name)
+        if definition is None or definition.kind == ToolKind.READ:
+            return await run()
+        if self._checkpoints is None:
+            from agi.sessions.checkpointing import Checkpoints  # late: most one-shots only read
+
+            self._checkpoints = Checkpoints(
+                store=store_at(self._session_folder.parent.parent),
+                workspace=self._workspace,
+                policy=self._keeping,
+                session_id=self._session_folder.name,
+                turn_id=self._turn_id,
+                note=self._note,
+                was_noticed=self._was_noticed,
+            )
+        return await self._checkpoints.around(call, definition, run)
+
+    def _is_what_was_approved(self, call: ToolCall, digest: str) -> bool:
+        definition = self._registry.find(call.name)
+        return not digest or definition is None or digest == digest_of(definition, call, self._ground_for(definition))
+
+    def _say_what_holds(self, call: ToolCall) -> None:
+        """Say it once a session, where commands run and nothing keeps them in."""
+        definition, cell = self._registry.find(call.name), self._held()
+        if definition is None or definition.kind != ToolKind.EXEC or cell is None or cell.rung.confines:
+            return
+        if not self._said_what_holds and not self._was_noticed(NO_SANDBOX):
+            self._said_what_holds = True
+            why = "; ".join(cell.rung.why)
+            self._note(Notice(code=NO_SANDBOX, message=f"Commands run without a sandbox here ({why})."))
+
+    def _ground_for(self, definition: ToolDefinition) -> Ground:
+        return ground_for(self._ground, definition, self._held())
+
+    def _held(self) -> Cell | None:
+        if self._cell is None and self._make_cell is not None:
+            self._cell = self._make_cell()
+        return self._cell
+
     async def changed_at(self) -> int:
         """When a file of the workspace last changed, in nanoseconds since 1970."""
         return await asyncio.to_thread(self._workspace.changed_at)
+
+    def checks(self) -> Checks:
+        """The commands that verify the workspace: the configured ones, or those that its files suggest."""
+        return checks_for(self._verify_commands, Looked(self._workspace))
+
+    async def tree(self) -> Tree:
+        """The files of the workspace as they are now."""
+        from agi.workspace.fingerprint import take_tree  # late: only a turn that changes something needs it
+
+        return await asyncio.to_thread(take_tree, self._workspace)
 
     def _located(self, result: ToolResult) -> ToolResult:
         """Name an artifact's place from the project's root, where clients can find it."""

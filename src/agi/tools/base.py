@@ -1,26 +1,35 @@
 """The shape of a tool, and the registry that finds one by name, checks its input and always answers with a result.
 
-Whether a call may run at all is policy's and sessions' business. May import: editing, errors, explain, protocol,
-workspace.
+Whether a call may run at all is policy's and sessions' business. May import: editing, errors, explain, jobs,
+protocol, workspace.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 import msgspec
 from msgspec import Struct
 
 from agi.editing.seen import Seen
 from agi.errors import AgiError
+from agi.jobs.base import SessionJobs
+from agi.protocol.hunks import Hunk
 from agi.protocol.tools import ToolCall, ToolDefinition, ToolKind, ToolResult, failed
+from agi.tools.fitting import LIMITS
+from agi.tools.limiter import limited
 from agi.workspace.handle import Workspace
+
+if TYPE_CHECKING:
+    from agi.sandbox.cell import Cell
 
 __all__ = ["Registry", "Tool", "ToolCall", "ToolContext", "ToolDefinition", "ToolKind", "ToolResult", "failed"]
 
 Channel = Literal["stdout", "stderr", "patch"]
+UNFINISHED = "unfinished"
+"""The folder of a session for changes of files in the making, by which a cut-off one is put back."""
 
 
 class ToolContext(Struct, frozen=True, kw_only=True):
@@ -38,6 +47,14 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     """What the session has been shown of files; without it, nothing is known to be stale."""
     approved: str = ""
     """The digest of the change that was approved: the only one that may be made. Empty if none was shown."""
+    accepted: tuple[str, ...] | None = None
+    """The hunks of it that were accepted; None is all of them."""
+    remark: str = ""
+    """What was said when only some of them were."""
+    jobs: SessionJobs | None = None
+    """The session's background jobs; without them, every command is waited for."""
+    cell: Cell | None = None
+    """Where commands run; None is without a sandbox."""
 
 
 class Preview(Struct, frozen=True):
@@ -45,6 +62,8 @@ class Preview(Struct, frozen=True):
 
     diff: str = ""
     digest: str = ""
+    hunks: tuple[Hunk, ...] = ()
+    """The same in pieces that can be accepted one by one; none if only all of it can be."""
     outcome: object = None
     """What the files would hold afterwards, for the preview of a call that comes after this one."""
 
@@ -90,6 +109,14 @@ class Registry:
         self._tools[tool.definition.name] = tool
         self._by_name.update(dict.fromkeys(names, tool))
 
+    def joined(self, tools: Iterable[Tool]) -> Registry:
+        """These tools and more; a name in use is refused here too."""
+        return Registry((*self._tools.values(), *tools))
+
+    def names(self) -> frozenset[str]:
+        """Every name and alias in use."""
+        return frozenset(self._by_name)
+
     def definitions(self) -> tuple[ToolDefinition, ...]:
         """Every tool, sorted by name, so that what a provider is told stays the same from call to call."""
         return tuple(self._tools[name].definition for name in sorted(self._tools))
@@ -98,10 +125,6 @@ class Registry:
         """Look a tool up by name or alias."""
         tool = self._by_name.get(name)
         return tool.definition if tool else None
-
-    def preview(self, workspace: Workspace, call: ToolCall) -> str:
-        """Show the change a call would make; empty where there is none, or none that could be worked out."""
-        return self.propose(workspace, call).diff
 
     def propose(self, workspace: Workspace, call: ToolCall, after: Preview | None = None) -> Preview:
         """Show the change a call would make and name it, so that this one and no other can be approved.
@@ -118,8 +141,12 @@ class Registry:
             return Preview(digest=NO_CHANGE, outcome=after.outcome if after is not None else None)
 
     async def invoke(self, context: ToolContext, call: ToolCall) -> ToolResult:
-        """Run a call; whatever goes wrong becomes a result that names the cause."""
+        """Run a call; whatever goes wrong becomes a result that names the cause, whatever is long is limited."""
         tool = self._by_name.get(call.name)
+        result = await self._answer(tool, context, call)
+        return await limited(context, result, getattr(tool, "limits", LIMITS))
+
+    async def _answer(self, tool: Tool | None, context: ToolContext, call: ToolCall) -> ToolResult:
         if tool is None:
             return failed(call, f"There is no tool named {call.name!r}. Tools: {', '.join(sorted(self._tools))}.")
         try:

@@ -20,12 +20,12 @@ from agi.editing.sections import take_patch
 from agi.editing.texts import edit_text, write_text
 from agi.protocol.parts import Json, Text
 from agi.protocol.tools import ToolCall, ToolResult
-from agi.tools.base import Preview, ToolContext
+from agi.tools.accepting import Part, hunks_of
+from agi.tools.base import UNFINISHED, Preview, ToolContext
 from agi.tools.output import diff_artifact, printable
 from agi.tools.threads import in_thread
 from agi.workspace.handle import Workspace
 
-_NOTES = "unfinished"
 _MOST_LINES = 20
 
 
@@ -65,7 +65,7 @@ def proposed(workspace: Workspace, operation: Operation, after: Preview | None) 
     before = after.outcome if after is not None else None
     draft = Draft(workspace, over=before if isinstance(before, Draft) else None)
     operation.work(draft)
-    return Preview(diff(draft), draft.digest(), draft)
+    return Preview(printable(diff(draft)), draft.digest(), hunks_of(draft), draft)
 
 
 async def carried_out(context: ToolContext, call: ToolCall, make: Callable[[], Operation]) -> ToolResult:
@@ -73,8 +73,9 @@ async def carried_out(context: ToolContext, call: ToolCall, make: Callable[[], O
 
     It counts as a change only if bytes or permissions are others than before.
     """
-    operation, draft = await in_thread(lambda _: _carry_out(context, make()))
-    text, facts = operation.tell(draft)
+    part = None if context.accepted is None else Part(context.accepted, context.remark)
+    operation, draft = await in_thread(lambda _: _carry_out(context, make(), part))
+    text, facts = operation.tell(draft) if part is None else part.tell(draft)
     changed = bool(draft.changed())
     return ToolResult(
         id=call.id,
@@ -86,14 +87,15 @@ async def carried_out(context: ToolContext, call: ToolCall, make: Callable[[], O
     )
 
 
-def _carry_out(context: ToolContext, operation: Operation) -> tuple[Operation, Draft]:
+def _carry_out(context: ToolContext, operation: Operation, part: Part | None) -> tuple[Operation, Draft]:
     draft = change_files(
         context.workspace,
         operation.paths,
         operation.work,
         seen=context.seen,
         approved=context.approved,
-        notes=context.artifacts.parent.parent / _NOTES,
+        narrow=None if part is None else part.narrow,
+        notes=context.artifacts.parent.parent / UNFINISHED,
     )
     return operation, draft
 

@@ -1,18 +1,21 @@
 """What a tool gives back: text that any client can take, and files for what is too long to show.
 
 Files go to the turn's folder and are named in results by the folder's ref; where it lies is sessions' business.
-May import: protocol, tools.base, workspace.
+May import: protocol, workspace.
 """
 
 from __future__ import annotations
 
 import os
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from agi.protocol import ids
 from agi.protocol.parts import Artifact
-from agi.tools.base import ToolContext
 from agi.workspace.diffs import summary
+
+if TYPE_CHECKING:
+    from agi.tools.base import ToolContext
 
 ARTIFACT_LIMIT = 64 * 1024 * 1024
 """How much of an output is kept as a file."""

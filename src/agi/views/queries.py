@@ -6,7 +6,7 @@ May import: errors, protocol, views.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -25,6 +25,7 @@ from agi.protocol.parts import (
 )
 from agi.protocol.sessions import TurnOptions, TurnStatus
 from agi.protocol.times import to_rfc3339
+from agi.views.segments import END, Revert, counts, segments
 from agi.views.state import SessionState
 from agi.views.tables import QUEUED
 
@@ -34,7 +35,11 @@ _JOINED = (
     " FROM messages m LEFT JOIN message_parts p ON p.message_id=m.id"
 )
 _BETWEEN = _JOINED + ' WHERE m.session_id=? AND m.position>? AND m.position<? ORDER BY m.position, p."index"'
-_HISTORY = _JOINED + ' WHERE m.session_id=? AND m.position<? AND NOT m.dropped ORDER BY m.position, p."index"'
+_HISTORY = (
+    _JOINED + " WHERE m.session_id=? AND m.position>? AND m.position<=? AND NOT m.dropped"
+    ' ORDER BY m.position, p."index"'
+)
+_POSITIONS = "SELECT id, position FROM messages WHERE session_id=? AND position>? AND position<?"
 _RECENT = (
     "SELECT state FROM sessions WHERE listed=1 AND (updated_at, id)<(?, ?) ORDER BY updated_at DESC, id DESC LIMIT ?"
 )
@@ -114,10 +119,21 @@ def live_sessions(db: sqlite3.Connection) -> list[str]:
     return [row[0] for row in db.execute("SELECT id FROM sessions WHERE live ORDER BY id")]
 
 
+def sessions_with_jobs(db: sqlite3.Connection) -> list[str]:
+    """Sessions with something running in the background, as the log has it."""
+    rows = db.execute(
+        "SELECT id FROM sessions WHERE live AND json_array_length(json_extract(state, '$.jobs'))>0 ORDER BY id"
+    )
+    return [row[0] for row in rows]
+
+
 def list_messages(
-    db: sqlite3.Connection, session_id: str, *, limit: int, before: str | None = None
+    db: sqlite3.Connection, session_id: str, *, limit: int, before: str | None = None, reverts: Sequence[Revert] = ()
 ) -> tuple[list[Message], bool]:
-    """The last `limit` messages in order (before the message `before`), and whether there are earlier ones."""
+    """The last `limit` messages in order (before the message `before`), and whether there are earlier ones.
+
+    Those that `reverts` took back are marked.
+    """
     end = _END
     if before is not None:
         row = db.execute("SELECT position FROM messages WHERE id=? AND session_id=?", (before, session_id)).fetchone()
@@ -129,12 +145,26 @@ def list_messages(
         (session_id, end, limit),
     ).fetchone()
     start = earlier[0] if earlier else 0
-    return _messages(session_id, db.execute(_BETWEEN, (session_id, start, end))), earlier is not None
+    found = _messages(session_id, db.execute(_BETWEEN, (session_id, start, end)))
+    if reverts:
+        rows = db.execute(_POSITIONS, (session_id, start, end))
+        kept = segments(reverts)
+        gone = {message_id for message_id, position in rows if position < QUEUED and not counts(position, kept)}
+        found = [replace(one, reverted=True) if one.id in gone else one for one in found]
+    return found, earlier is not None
 
 
 def history(db: sqlite3.Connection, session_id: str) -> list[Message]:
-    """Every message that is part of the conversation: neither queued nor dropped from the queue."""
-    return _messages(session_id, db.execute(_HISTORY, (session_id, QUEUED)))
+    """Every message that is part of the conversation: neither queued, nor dropped from the queue, nor taken back."""
+    return history_at(db, session_id, END)
+
+
+def history_at(db: sqlite3.Connection, session_id: str, end: int) -> list[Message]:
+    """The conversation as it stood at an event."""
+    found: list[Message] = []
+    for first, last in segments(session_state(db, session_id).reverts, end):
+        found += _messages(session_id, db.execute(_HISTORY, (session_id, first, last)))
+    return found
 
 
 def turn(db: sqlite3.Connection, session_id: str, turn_id: str) -> Turn:

@@ -1,7 +1,7 @@
 """How a session stands: a fold over its events, small enough to be kept beside them.
 
 `fold` is the one place that says what events mean for a session; clients, recovery and the running turn all go by it.
-Pure. May import: protocol.
+Pure. May import: protocol, views.ledger.
 """
 
 from __future__ import annotations
@@ -9,14 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, field
+from msgspec.structs import replace
 
 from agi.protocol import events as ev
 from agi.protocol.events import Event
+from agi.protocol.grants import Grant
+from agi.protocol.ids import GRANT
+from agi.protocol.jobs import Job
 from agi.protocol.messages import Usage
 from agi.protocol.parts import Json
-from agi.protocol.policies import Budgets
+from agi.protocol.policies import Budgets, ReviewVerdict, Rule
 from agi.protocol.sessions import Activity, PendingApproval, QueuedTurn, Session, SessionStatus
+from agi.views.ledger import Ledger
+
+ENDED_JOBS = 8
+"""How many jobs that are over a session remembers."""
 
 
 class Answer(Struct, frozen=True):
@@ -25,6 +33,31 @@ class Answer(Struct, frozen=True):
     granted: bool
     cause: str = ""
     reason: str = ""
+    digest: str = ""
+    """Of what was asked about; the answer counts for nothing else."""
+    hunks: tuple[str, ...] | None = None
+    """Which pieces of the change were accepted; None is all of them."""
+
+
+class Review(Struct, frozen=True):
+    """What a reviewing agent said about a change."""
+
+    verdict: ReviewVerdict
+    reason: str
+    reviewer: str = ""
+
+
+class Agreed(Struct, frozen=True):
+    """What a call may do, after all that was shown and answered about it."""
+
+    arguments: str = ""
+    """The digest of the arguments a person said yes to; empty if nobody was asked."""
+    change: str = ""
+    """The digest of the change that was shown; empty if none was."""
+    hunks: tuple[str, ...] | None = None
+    """Which pieces of it; None is all of them."""
+    reason: str = ""
+    """What the person said about it."""
 
 
 class TurnState(Struct, kw_only=True):
@@ -44,6 +77,10 @@ class TurnState(Struct, kw_only=True):
     usage: Usage = Usage()
     pending: list[PendingApproval] = field(default_factory=list)
     answers: dict[str, Answer] = field(default_factory=dict)
+    changes: dict[str, str] = field(default_factory=dict)
+    """The change that was shown for a call, by its digest: the call makes this one or none."""
+    reviews: dict[str, Review] = field(default_factory=dict)
+    """What a reviewing agent said about the change of a call."""
     open_calls: dict[str, str] = field(default_factory=dict)
     """Calls that were started and have no result: id to name."""
     open_message: str = ""
@@ -55,14 +92,25 @@ class TurnState(Struct, kw_only=True):
     backing_off: str = ""
     """When the provider is asked again, while that is waited for."""
     changed: bool = False
+    """Whether a call may have changed the workspace."""
     verifying: str = ""
     """The verification that was started and has no outcome."""
+    baselining: bool = False
+    """Whether that one runs before the first change, so that the call which waits for it has not run."""
+    baselined: bool = False
+    """Whether it is known what failed before the first change, or why that is not known."""
     attempts: int = 0
-    verified: int = 0
-    """How many commands of the present attempt have passed, while there are more to come."""
-    verification: ev.VerificationStatus = "not_run"
+    """How often verification has failed after a change."""
     cancel_requested: bool = False
     cancel_reason: str = ""
+
+    def agreed(self, call_id: str) -> Agreed:
+        """What a call may do; nothing is said of one that nobody was shown or asked about."""
+        answer = self.answers.get(call_id)
+        change = self.changes.get(call_id, "")
+        if answer is None or not answer.granted:
+            return Agreed(change=change)
+        return Agreed(answer.digest, change, answer.hunks, answer.reason)
 
 
 class SessionState(Struct, kw_only=True):
@@ -85,8 +133,8 @@ class SessionState(Struct, kw_only=True):
     last_turn_id: str | None = None
     turn: TurnState | None = None
     queue: list[QueuedTurn] = field(default_factory=list)
-    grants: list[str] = field(default_factory=list)
-    """Tools approved for the rest of the session."""
+    grants: list[Grant] = field(default_factory=list)
+    """What was approved for the rest of the session."""
     usage: Usage = Usage()
     seconds: float = 0.0
     """Time its turns spent working."""
@@ -97,6 +145,14 @@ class SessionState(Struct, kw_only=True):
     """The last turn, if it ended because a limit was reached."""
     noticed: list[str] = field(default_factory=list)
     """The codes of the notices that were given."""
+    ledger: Ledger = field(default_factory=Ledger)
+    """What is known by verification."""
+    reverts: list[tuple[int, int]] = field(default_factory=list)
+    """Where the conversation was taken back, and to which event (see segments)."""
+    jobs: list[Job] = field(default_factory=list)
+    """What runs in the background."""
+    ended_jobs: list[Job] = field(default_factory=list)
+    """What ran there last."""
 
     @property
     def activity(self) -> Activity:
@@ -133,6 +189,7 @@ class SessionState(Struct, kw_only=True):
             pending_approvals=tuple(self.turn.pending) if self.turn else (),
             usage=self.usage,
             budget=self.budget,
+            jobs=tuple(self.jobs),
         )
 
 
@@ -217,6 +274,7 @@ def _turn_started(state: SessionState, event: Event, data: ev.TurnStarted) -> No
 def _turn_resumed(state: SessionState, event: Event, data: ev.TurnResumed) -> None:
     if state.turn:
         state.turn.open_message = state.turn.verifying = state.turn.backing_off = ""
+        state.turn.baselining = False
         state.turn.resumes += not state.turn.pending  # a question may wait through any number of restarts
 
 
@@ -256,6 +314,12 @@ def _noticed(state: SessionState, event: Event, data: ev.Notice) -> None:
         state.noticed.append(data.code)
 
 
+def _reverted(state: SessionState, event: Event, data: ev.ConversationReverted) -> None:
+    state.reverts.append((event.seq, data.to_seq))
+    state.last_turn_id = data.last_turn_id
+    state.exhausted = ""
+
+
 def _usage_recorded(state: SessionState, event: Event, data: ev.UsageRecorded) -> None:
     state.usage = state.usage.plus(data.usage)
     if state.turn:
@@ -272,10 +336,10 @@ def _tool_call_completed(state: SessionState, event: Event, data: ev.ToolCallCom
     if turn:
         turn.open_calls.pop(data.tool_call_id, None)
         turn.answers.pop(data.tool_call_id, None)
+        turn.changes.pop(data.tool_call_id, None)
+        turn.reviews.pop(data.tool_call_id, None)
         if data.tool_result.changed or data.interrupted:
             turn.changed = True
-            turn.verified = 0
-            turn.verification = "stale" if turn.verification == "passed" else turn.verification
 
 
 def _approval_requested(state: SessionState, event: Event, data: ev.ApprovalRequested) -> None:
@@ -290,15 +354,51 @@ def _approval_requested(state: SessionState, event: Event, data: ev.ApprovalRequ
             reason=data.reason,
             requested_at=event.ts,
             preview=data.preview,
+            preview_digest=data.preview_digest,
+            hunks=data.hunks,
+            digest=data.digest,
+            shown=data.shown,
+            remember=data.remember,
         )
         state.turn.pending.append(pending)
+        _shown(state.turn, data.tool_call_id, data.preview_digest)
         state.status = "waiting_approval"
 
 
+def _patch_proposed(state: SessionState, event: Event, data: ev.PatchProposed) -> None:
+    if state.turn:
+        _shown(state.turn, data.tool_call_id, data.preview_digest)
+
+
+def _shown(turn: TurnState, call_id: str, change: str) -> None:
+    if change:
+        turn.changes[call_id] = change
+
+
+def _patch_reviewed(state: SessionState, event: Event, data: ev.PatchReviewed) -> None:
+    if state.turn:
+        state.turn.reviews[data.tool_call_id] = Review(data.verdict, data.reason, data.reviewer)
+
+
 def _approval_granted(state: SessionState, event: Event, data: ev.ApprovalGranted) -> None:
-    _answered(state, data.tool_call_id, Answer(granted=True, reason=data.reason))
-    if data.remember == "session" and data.name not in state.grants:
-        state.grants.append(data.name)
+    hunks = None if data.hunks is UNSET else data.hunks
+    _answered(state, data.tool_call_id, Answer(granted=True, reason=data.reason, digest=data.digest, hunks=hunks))
+    if data.remember == "session":
+        given = data.grants or (_whole_tool(state, event, data),)
+        known = [grant.rule for grant in state.grants]
+        state.grants += [grant for grant in given if grant.rule not in known]
+
+
+def _whole_tool(state: SessionState, event: Event, data: ev.ApprovalGranted) -> Grant:
+    """What an answer for the session meant before answers named rules."""
+    return Grant(
+        id=f"{GRANT}_{data.tool_call_id.partition('_')[2]}",
+        scope="session",
+        rule=Rule(tool=data.name, verdict="allow"),
+        text=f"every call of {data.name}",
+        granted_at=event.ts,
+        session_id=state.id,
+    )
 
 
 def _approval_denied(state: SessionState, event: Event, data: ev.ApprovalDenied) -> None:
@@ -307,6 +407,10 @@ def _approval_denied(state: SessionState, event: Event, data: ev.ApprovalDenied)
 
 def _grants_dropped(state: SessionState, event: Event, data: ev.GrantsDropped) -> None:
     state.grants.clear()
+
+
+def _grant_revoked(state: SessionState, event: Event, data: ev.GrantRevoked) -> None:
+    state.grants = [grant for grant in state.grants if grant.id != data.grant_id]
 
 
 def _answered(state: SessionState, call_id: str, answer: Answer) -> None:
@@ -320,18 +424,52 @@ def _answered(state: SessionState, call_id: str, answer: Answer) -> None:
 def _verification_started(state: SessionState, event: Event, data: ev.VerificationStarted) -> None:
     if state.turn:
         state.turn.verifying = data.verification_id
-        state.turn.attempts = data.attempt
+        state.turn.baselining = data.baseline
 
 
 def _verification_completed(state: SessionState, event: Event, data: ev.VerificationCompleted) -> None:
-    if state.turn:
-        state.turn.verifying = ""
-        state.turn.verification = data.status if data.index == data.of or data.status != "passed" else "not_run"
-        if data.status != "not_run":
-            state.turn.verified = data.index if data.status == "passed" and data.index < data.of else 0
-        if data.status == "failed" or (data.status == "passed" and data.index == data.of):
-            state.turn.changed = False
-        state.turn.attempts = data.attempt
+    state.ledger.take(event, data)
+    turn = state.turn
+    if turn:
+        if turn.verifying == data.verification_id:
+            turn.verifying, turn.baselining = "", False
+        turn.baselined = turn.baselined or (data.baseline and bool(data.command) and data.index == data.of)
+        if data.status == "failed" and not (data.baseline or data.tool_call_id):
+            turn.attempts = data.attempt
+
+
+def _job_started(state: SessionState, event: Event, data: ev.JobStarted) -> None:
+    state.jobs = [job for job in state.jobs if job.id != data.job_id]
+    state.jobs.append(
+        Job(
+            id=data.job_id,
+            command=data.command,
+            cwd=data.cwd,
+            turn_id=event.turn_id or "",
+            tool_call_id=data.tool_call_id,
+            started_at=event.ts,
+            output=data.output,
+            owner=data.owner,
+        )
+    )
+
+
+def _job_ended(state: SessionState, event: Event, data: ev.JobEnded) -> None:
+    ended = [
+        replace(
+            job,
+            status="ended",
+            ended_at=event.ts,
+            exit_code=data.exit_code,
+            signal=data.signal,
+            reason=data.reason,
+            output_bytes=data.output_bytes,
+        )
+        for job in state.jobs
+        if job.id == data.job_id
+    ]
+    state.jobs = [job for job in state.jobs if job.id != data.job_id]
+    state.ended_jobs = [*state.ended_jobs, *ended][-ENDED_JOBS:]
 
 
 def _cancel_requested(state: SessionState, event: Event, data: ev.CancelRequested) -> None:
@@ -344,6 +482,8 @@ def _turn_over(state: SessionState, event: Event, data: ev.TurnCompleted | ev.Tu
     state.seconds += data.seconds
     limited = isinstance(data, ev.TurnCompleted) and data.stop_reason == "budget_exhausted"
     state.exhausted = (event.turn_id or "") if limited else ""
+    if isinstance(data, ev.TurnCompleted):
+        state.ledger.end(data)
     if state.turn and state.turn.id == event.turn_id:
         state.turn = None
         if state.status == "waiting_approval":
@@ -371,15 +511,21 @@ _HANDLERS: dict[type[ev.EventData], Callable[[SessionState, Event, Any], None]] 
     ev.ModelSwitched: _switched,
     ev.PartsWithheld: _withheld,
     ev.Notice: _noticed,
+    ev.ConversationReverted: _reverted,
     ev.UsageRecorded: _usage_recorded,
     ev.ToolCallStarted: _tool_call_started,
     ev.ToolCallCompleted: _tool_call_completed,
     ev.ApprovalRequested: _approval_requested,
     ev.ApprovalGranted: _approval_granted,
     ev.ApprovalDenied: _approval_denied,
+    ev.PatchProposed: _patch_proposed,
+    ev.PatchReviewed: _patch_reviewed,
     ev.GrantsDropped: _grants_dropped,
+    ev.GrantRevoked: _grant_revoked,
     ev.VerificationStarted: _verification_started,
     ev.VerificationCompleted: _verification_completed,
+    ev.JobStarted: _job_started,
+    ev.JobEnded: _job_ended,
     ev.CancelRequested: _cancel_requested,
     ev.TurnCompleted: _turn_over,
     ev.TurnFailed: _turn_over,

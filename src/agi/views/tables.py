@@ -67,10 +67,24 @@ def _tables(db: sqlite3.Connection) -> None:
     )
 
 
+def _grants_with_rules(db: sqlite3.Connection) -> None:
+    """Grants were names of tools once: sessions that have some are folded again."""
+    rows = db.execute("SELECT id FROM sessions WHERE json_array_length(json_extract(state, '$.grants'))>0").fetchall()
+    for (session_id,) in rows:
+        state: SessionState | None = None
+        for seq, ts, turn_id, kind, data in db.execute(
+            "SELECT seq, ts, turn_id, type, data FROM events WHERE session_id=? ORDER BY seq", (session_id,)
+        ):
+            raw = data if isinstance(data, bytes) else data.encode()
+            state = fold(state, Event(seq, ts, session_id, turn_id, kind, raw))
+        if state is not None:
+            db.execute("UPDATE sessions SET state=? WHERE id=?", (_encode(state), session_id))
+
+
 class Tables:
     """The projection the log writes through; remembers the state of sessions it touched last."""
 
-    steps: tuple[Step, ...] = (_tables,)
+    steps: tuple[Step, ...] = (_tables, _grants_with_rules)
 
     def __init__(self) -> None:
         self.epoch = 1
@@ -140,7 +154,7 @@ def _save(db: sqlite3.Connection, state: SessionState) -> None:
             to_millis(state.created_at),
             to_millis(state.updated_at),
             state.status,
-            state.turn is not None or bool(state.queue),
+            state.turn is not None or bool(state.queue) or bool(state.jobs),
             not state.ephemeral,
             state.last_seq,
             _encode(state),

@@ -1,0 +1,85 @@
+"""`agi policy explain`: what would become of a command, and why. Runs nothing. May import: protocol, client, cli."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from agi.cli import exits
+from agi.cli.display import exact, exact_lines
+from agi.cli.options import Arguments, usage
+from agi.cli.output import put
+from agi.cli.place import place
+from agi.protocol.explanations import Explanation, SeenCommand
+
+VERDICTS = {"allow": "It would run unasked", "ask": "A person would be asked", "deny": "It would be refused"}
+
+
+def policy(arguments: Arguments) -> int:
+    """Explain one command."""
+    words = [*arguments.words, *(arguments.after or ())]
+    if words[:1] != ["explain"] or len(words) < 2:
+        raise usage("policy", 'Say which command: `agi policy explain "git status"`.')
+    from agi.client.inprocess import explained_call  # late: it brings the whole house
+
+    explained = explained_call(
+        place(arguments),
+        tool=arguments.get("--tool") or "shell",
+        text=" ".join(words[1:]),
+        agent=arguments.get("--agent") or "",
+    )
+    if arguments.has("--json"):
+        put(msgspec.json.encode(explained).decode() + "\n")
+    else:
+        put("\n".join(_told(explained)) + "\n")
+    return exits.OK
+
+
+def _told(explained: Explanation) -> Iterator[str]:
+    if explained.unreadable:
+        yield f"It cannot be told for certain what this does: {exact(explained.unreadable)}."
+    elif explained.commands:
+        yield "It would start:"
+    for command in explained.commands:
+        if not command.guessed:
+            yield from _command(command)
+    guessed = sum(command.guessed for command in explained.commands)
+    if guessed:
+        yield f"  … and perhaps one of {guessed} other things"
+    for reason in explained.unsure:
+        yield f"  not certain: {exact(reason)}"
+    yield f"{VERDICTS[explained.verdict]} ({explained.rule}, risk {explained.risk})."
+    yield f"  {exact(explained.reason)}"
+    for rule in explained.by:
+        yield f"  rule: {exact(msgspec.json.encode(rule).decode())}"
+    if explained.verdict == "ask":
+        yield from _remembered(explained)
+    for problem in explained.idle:
+        yield f"A rule in your settings does nothing: {exact(problem)}."
+
+
+def _command(command: SeenCommand) -> Iterator[str]:
+    via = f"  (by {exact(command.via)})" if command.via else ""
+    words = " ".join(_word(word) for word in command.words) or "(nothing)"
+    yield f"  {words}{via}"
+    opened = (("overwrites", command.overwrites), ("appends to", command.appends), ("reads", command.reads))
+    for verb, paths in opened:
+        for path in paths:
+            yield f"      {verb} {_word(path)}"
+    if command.note:
+        yield f"      not by its first words: {exact(command.note)}"
+
+
+def _word(text: str) -> str:
+    shown = "\\n".join(exact_lines(text))
+    plain = shown and not any(sign in shown for sign in " '\"|&;<>()")
+    return shown if plain else f"'{shown}'"
+
+
+def _remembered(explained: Explanation) -> Iterator[str]:
+    if explained.remember is None:
+        yield "  An answer would count once."
+        return
+    scopes = " or ".join(f"for the {scope}" for scope in explained.remember.scopes)
+    yield f"  An answer could be remembered {scopes}: {exact(explained.remember.text)}."

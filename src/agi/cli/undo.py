@@ -1,0 +1,136 @@
+"""`agi undo`: take back what a session did, after showing what that means.
+
+May import: errors, protocol, client, cli.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import msgspec
+
+from agi.cli import exits
+from agi.cli.display import exact, exact_lines, line
+from agi.cli.latest import with_session
+from agi.cli.options import Arguments, usage
+from agi.cli.output import put, say
+from agi.cli.questions import ask_line, someone_is_there
+from agi.client.base import Client
+from agi.errors import ConfigError, Conflict
+from agi.protocol.checkpoints import FileChange, RevertConflict, Reverted, RevertWhat
+from agi.protocol.commands import Revert
+from agi.protocol.sessions import Session
+
+LISTED = 50
+LINES = 400
+WHATS: dict[str, RevertWhat] = {"--files": "files", "--conversation": "conversation", "--both": "both"}
+_WHY = {
+    "changed_since": "changed since, by you or another program",
+    "changed_between": "changed by you or another program in between",
+    "changed_elsewhere": "possibly changed by another session at the same time",
+    "interrupted": "changed while a command was cut off, so nobody can tell by whom",
+}
+
+
+def undo(arguments: Arguments) -> int:
+    """Show what would be taken back, ask, and do it."""
+    if sum(arguments.has(name) for name in WHATS) > 1:
+        raise usage("undo", "One of --files, --conversation and --both.")
+    words = [*arguments.words, *(arguments.after or ())]
+    if arguments.has("--force") and not words:
+        raise usage("undo", "--force needs the names of the files it is about.")
+    return asyncio.run(with_session(arguments, _undo))
+
+
+async def _undo(client: Client, session: Session, arguments: Arguments) -> int:
+    command = _command(session, arguments)
+    preview = await client.revert(session.id, msgspec.structs.replace(command, preview=True))
+    only_looking = arguments.has("--preview") or (arguments.has("--json") and not arguments.has("--yes"))
+    if arguments.has("--json"):
+        if only_looking:
+            put(msgspec.json.encode(preview).decode() + "\n")
+            return exits.OK
+    else:
+        for text in told(session, preview):
+            say(text)
+    if only_looking:
+        return exits.OK
+    if not preview.files and not preview.messages:
+        return exits.FAILED if preview.conflicts or preview.unrestored else exits.OK
+    refused = [one for one in preview.conflicts if one.path not in (command.force or ())]
+    if refused:
+        hint = "Name the files to take back: `agi undo FILE …`; with --force also those that are in the way."
+        raise Conflict("Nothing was taken back: somebody else's work is in the way.", hint=hint, code="files_changed")
+    if not arguments.has("--yes") and not await _confirmed(preview):
+        say("Nothing was taken back.")
+        return exits.FAILED
+    done = await client.revert(session.id, msgspec.structs.replace(command, plan=preview.plan))
+    put(msgspec.json.encode(done).decode() + "\n" if arguments.has("--json") else _done(done))
+    return exits.OK
+
+
+def _command(session: Session, arguments: Arguments) -> Revert:
+    words = [*arguments.words, *(arguments.after or ())]
+    what: RevertWhat = next((WHATS[name] for name in WHATS if arguments.has(name)), "files")
+    return Revert(
+        to=arguments.get("--to") or session.last_turn_id or "start",
+        what=what,
+        paths=words or None,
+        force=words if arguments.has("--force") else None,
+    )
+
+
+def told(session: Session, preview: Reverted) -> Iterator[str]:
+    """What would be taken back, what is in the way, and what cannot be."""
+    yield f"Session {session.id} ({line(session.title or 'untitled', 60)}), back to {exact(preview.to)}:"
+    for file in preview.files[:LISTED]:
+        yield f"  {_file(file)}"
+    if preview.summary["files"] > LISTED:
+        yield f"  … and {preview.summary['files'] - LISTED} more"
+    if preview.messages:
+        yield f"  {preview.messages} {'message leaves' if preview.messages == 1 else 'messages leave'} the conversation"
+    for conflict in preview.conflicts[:LISTED]:
+        yield f"  in the way: {_conflict(conflict)}"
+    for one in preview.unrestored[:LISTED]:
+        yield f"  stays as it is: {exact(one.path)}. {one.reason}"
+    if not preview.files and not preview.messages:
+        yield "  There is nothing to take back."
+
+
+async def _confirmed(preview: Reverted) -> bool:
+    if not someone_is_there():
+        raise ConfigError("Nobody is there to confirm it.", hint="Use --yes if you mean it, or --preview to look.")
+    while True:
+        answer = ((await ask_line("Do it? [y]es · [d]iff · [n]o: ")) or "n").lower()
+        if answer not in ("d", "diff"):
+            return answer in ("y", "yes")
+        lines = [one for file in preview.files for one in exact_lines(file.artifact.patch.rstrip("\n"))]
+        for text in lines[:LINES]:
+            say(text)
+        if len(lines) > LINES:
+            say(f"… {len(lines) - LINES} more lines")
+
+
+def _file(file: FileChange) -> str:
+    """What would happen to a file; a rename is told by both names."""
+    name = f"{exact(file.old_path)} → {exact(file.path)}" if file.old_path else exact(file.path)
+    counts = file.artifact.summary or {}
+    size = "binary" if file.binary else f"+{counts.get('additions', 0)} -{counts.get('deletions', 0)}"
+    verb = {"added": "brought back", "deleted": "removed", "renamed": "moved back"}.get(file.status, "changed back")
+    return f"{verb:12}  {name}  ({size})"
+
+
+def _conflict(conflict: RevertConflict) -> str:
+    by = f" by session {conflict.session_id}" if conflict.session_id else ""
+    why = "changed since" if by and conflict.reason == "changed_since" else _WHY[conflict.reason]
+    return f"{exact(conflict.path)} ({why}{by})"
+
+
+def _done(done: Reverted) -> str:
+    files = done.summary["files"]
+    parts = [f"{files} {'file' if files == 1 else 'files'}"] if files else []
+    parts += [f"{done.messages} {'message' if done.messages == 1 else 'messages'}"] if done.messages else []
+    flag = next(name for name, what in WHATS.items() if what == done.what)
+    redo = f"agi undo {flag} --session {done.session_id} --to {done.redo}"
+    return f"Taken back: {', '.join(parts)}. To bring it back:\n  {redo}\n"

@@ -1,0 +1,79 @@
+"""Where the commands of a workspace run: its settings, made into a cell of the sandbox.
+
+What holds commands on this machine is found out once, when first needed. May import: config, sandbox, sessions.sites.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agi.config import SandboxSettings
+from agi.sandbox.base import MIB, Confinement, Limits, Network, Rung
+
+if TYPE_CHECKING:
+    from agi.sandbox.cell import Cell
+    from agi.sandbox.ladder import Ladder
+    from agi.sessions.sites import Site
+
+
+class Cells:
+    """The cells of all workspaces, on one ladder for each way to use the sandbox."""
+
+    def __init__(self, env: Mapping[str, str], hidden: Sequence[Path] = ()) -> None:
+        self._env = env
+        self._hidden = tuple(hidden)
+        self._ladders: dict[bool, Ladder] = {}
+
+    def cell(self, site: Site) -> Cell:
+        """Where a workspace's commands run."""
+        from agi.sandbox.cell import Cell  # late: most one-shots run no command
+
+        return Cell(self._ladder(site.config.sandbox), self._confinement(site))
+
+    def rung(self, site: Site) -> Rung:
+        """What holds a workspace's commands; tried out when first asked, which takes some milliseconds."""
+        return self._ladder(site.config.sandbox).rung
+
+    def no_commands(self, site: Site) -> str:
+        """Why no command may run in a workspace; empty if commands may."""
+        if site.config.sandbox.mode != "require" or (rung := self.rung(site)).confines:
+            return ""
+        return f"sandbox.mode is `require` and no sandbox works here ({'; '.join(rung.why)}), so commands may not run."
+
+    def close(self) -> None:
+        """Give back what commands were limited with."""
+        for ladder in self._ladders.values():
+            ladder.close()
+
+    def _ladder(self, settings: SandboxSettings) -> Ladder:
+        from agi.sandbox.ladder import Ladder  # late, as above
+
+        off = settings.mode == "off"
+        if off not in self._ladders:
+            self._ladders[off] = Ladder(self._env, "off" if off else "auto")
+        return self._ladders[off]
+
+    def _confinement(self, site: Site) -> Confinement:
+        settings = site.config.sandbox
+        usual = Limits()
+        return Confinement(
+            workspace=site.workspace.root,
+            network=network_of(settings),
+            hosts=settings.hosts,
+            denied_hosts=settings.denied_hosts,
+            writable=tuple(Path(one) for one in settings.writable),
+            hidden=tuple(one for one in self._hidden if one.parent != site.workspace.root),
+            limits=Limits(
+                memory=usual.memory if settings.memory_mb is None else settings.memory_mb * MIB,
+                processes=settings.processes or usual.processes,
+            ),
+        )
+
+
+def network_of(settings: SandboxSettings) -> Network:
+    """How far commands reach."""
+    if settings.network:
+        return "on"
+    return "allow-list" if settings.hosts else "off"

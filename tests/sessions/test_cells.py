@@ -1,0 +1,136 @@
+"""What holds a session's commands: the settings of its workspace, made into a cell, and told where nothing holds."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from agi.config import SandboxSettings
+from agi.sandbox.ladder import Ladder
+from agi.sessions.cells import network_of
+
+FREE = {"approval": {"requireForKinds": []}, "verify": {"autoVerify": False}}
+
+
+def data(event) -> dict:
+    return json.loads(event.raw)
+
+
+def shown(place) -> str:
+    return data(place.events("tool_call_completed")[-1])["tool_result"]["parts"][0]["text"]
+
+
+async def run(place, command: str, **sandbox: object) -> str:
+    """What a command says in a session whose workspace has these settings."""
+    place.configure(json.dumps({**FREE, "sandbox": sandbox}))
+    place.model.calls("shell", command=command).then_says("ok")
+    await place.ask("go")
+    return shown(place)
+
+
+needs_a_sandbox = pytest.mark.skipif(not Ladder(os.environ).rung.confines, reason="no sandbox works on this machine")
+
+
+@needs_a_sandbox
+async def test_a_command_changes_the_workspace_and_nothing_beside_it(place):
+    """The folder above is out of reach, whatever the command is allowed to be."""
+    beside = place.project.parent / "beside.txt"
+
+    await run(place, "echo 1 > inside.txt; echo 1 > ../beside.txt")
+
+    assert (place.project / "inside.txt").read_text() == "1\n"
+    assert not beside.exists()
+
+
+@needs_a_sandbox
+async def test_a_folder_can_be_opened_for_commands(place):
+    """Such as a cache that builds share."""
+    cache = place.project.parent / "cache"
+    cache.mkdir()
+
+    await run(place, f"echo 1 > {cache}/a", writable=[str(cache)])
+
+    assert (cache / "a").read_text() == "1\n"
+
+
+@needs_a_sandbox
+async def test_the_users_settings_and_the_sessions_are_not_seen(place):
+    """Keys lie in the one, and every conversation in the other."""
+    place.home.mkdir(exist_ok=True)
+    (place.home / "keys.txt").write_text("sk-canary-0123456789")
+
+    said = await run(place, f"cat {place.home}/keys.txt .agi/agi.sqlite .agi/sessions/*/events.ndjson 2>&1; true")
+
+    assert "canary" not in said
+    assert "session_created" not in said
+
+
+@needs_a_sandbox
+async def test_verification_runs_in_it_too(place):
+    """A Makefile is a command like any other."""
+    place.configure('{"approval": {"requireForKinds": []}}')
+    (place.project / "Makefile").write_text("test:\n\t@echo 1 > ../beside.txt\n")
+    place.model.calls("write_file", path="a.txt", content="a").then_says("ok")
+
+    await place.ask("go")
+
+    assert not (place.project.parent / "beside.txt").exists()
+
+
+async def test_without_a_sandbox_it_is_said_once_a_session(place, no_sandbox):
+    """Loudly, and not again and again."""
+    for _ in range(2):
+        await run(place, "echo 1; echo 2 > ../beside.txt")
+
+    assert (place.project.parent / "beside.txt").exists()
+    notices = [data(event) for event in place.events("notice") if data(event)["code"] == "no_sandbox"]
+    assert len(notices) == 1
+    assert "bubblewrap: not installed" in notices[0]["message"]
+
+
+@needs_a_sandbox
+async def test_an_approval_does_not_hold_where_less_holds_the_command(place, monkeypatch):
+    """It was said yes to in a sandbox; without one it would be another thing."""
+    place.model.calls("shell", command="echo 1 > made").then_says("ok")
+    posted = await place.say("go")
+    asked = data(await place.heard("approval_requested"))
+    await place.harness.close()
+    monkeypatch.setattr("agi.sandbox.ladder.find_trusted", lambda name, path: None)
+    monkeypatch.setattr("agi.sandbox.ladder.landlock_version", lambda: 0)
+    await place.open()
+    await place.harness.recover()
+
+    await place.approve(asked["tool_call_id"])
+    await place.ended(posted)
+
+    assert "not those that were approved" in shown(place)
+    assert not (place.project / "made").exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "network"),
+    [
+        (SandboxSettings(), "off"),
+        (SandboxSettings(hosts=("docs.example",)), "allow-list"),
+        (SandboxSettings(network=True, hosts=("docs.example",)), "on"),
+    ],
+)
+def test_how_far_commands_reach(settings, network):
+    """Nowhere, unless settings name hosts or say everywhere."""
+    assert network_of(settings) == network
+
+
+async def test_limits_and_hosts_are_those_of_the_settings(place):
+    """Each key has its place in the cell."""
+    sandbox = {"memoryMb": 512, "processes": 64, "hosts": [".example"], "deniedHosts": ["bad.example"]}
+    place.configure(json.dumps({"sandbox": {**sandbox, "writable": ["/var/tmp/x"]}}))
+
+    confinement = place.harness.site().cell().confinement
+
+    assert (confinement.limits.memory, confinement.limits.processes) == (512 << 20, 64)
+    assert (confinement.hosts, confinement.denied_hosts) == ((".example",), ("bad.example",))
+    assert confinement.writable == (Path("/var/tmp/x"),)
+    assert place.home in confinement.hidden
