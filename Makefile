@@ -9,7 +9,7 @@ TOOLS := $(VENV)/.system-tools
 LOCAL := $(VENV)/.local-installed
 ASK ?= What does README.md say about agi?
 
-.PHONY: try install test fast slow check fix bench eval-local lock clean
+.PHONY: try install test fast slow check fix bench leaks eval-local lock clean
 
 # Asks your provider if one is set up, else a model server on this machine, else the embedded model (1.12 GB, once).
 try: $(LOCAL)
@@ -37,6 +37,11 @@ fix: $(DEV)
 
 bench: $(DEV)
 	$(BIN)/python -m bench
+
+# Five thousand commands in each sandbox and by the tool: nothing may be left. Half an hour on two processors.
+leaks: $(DEV) $(TOOLS)
+	AGI_COMMANDS=5000 $(BIN)/python -m pytest tests/workspace/test_launching.py tests/tools/test_leaks.py \
+		-m slow -k thousands -rs
 
 # Forty questions to the embedded model; some minutes of both processors.
 eval-local: $(DEV)

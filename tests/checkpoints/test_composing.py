@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from agi.checkpoints.composing import Done, changed, compose, plan
+from agi.checkpoints.composing import EARLY_NS, LONG_NS, MOST_IGNORED, Done, changed, compose, plan
 from agi.checkpoints.ledger import Seen, Step
 from agi.checkpoints.nodes import Change, Known, Node
 
@@ -140,3 +140,72 @@ def test_a_plan_has_a_name_of_its_own():
 
     assert one.digest() == plan(nets, now(a=file("2"))).digest()
     assert one.digest() != two.digest()
+
+
+TWO = file("2")
+
+
+def took(ns: int, at: int, *, after: Node | None = TWO, named: tuple[str, ...] | None = None) -> Done:
+    """A call that began at 1 s, took so long, and in which `a` was last changed so long after its beginning."""
+    step = msgspec.structs.replace(STEP, began=10**9, ended=10**9 + ns, named=named)
+    return step, [Seen(1, Change("a", file("1"), after), 10**9 + at if after is not None else 0)]
+
+
+def test_what_changed_late_in_a_long_command_may_be_the_users():
+    """Nobody can tell, so it is named, and overwritten only where that is asked for."""
+    nets = compose([took(LONG_NS, EARLY_NS + 1)])
+
+    refused = plan(nets, now(a=file("2")))
+    assert (refused.moves, [(one.path, one.reason) for one in refused.conflicts]) == ((), [("a", "during_command")])
+    assert plan(nets, now(a=file("2")), forced=("a",)).moves == (Change("a", file("2"), file("1")),)
+
+
+def test_a_clock_that_is_not_ours_tells_nothing():
+    """A file that was changed before its command began: the disk counts otherwise."""
+    assert [one.reason for one in plan(compose([took(LONG_NS, -EARLY_NS - 1)]), now(a=file("2"))).conflicts] == [
+        "during_command"
+    ]
+
+
+def test_what_a_command_did_at_once_a_quick_one_did_or_a_call_named_is_its_own():
+    """Undo of a command is not in the way of itself."""
+    for one in (took(LONG_NS, EARLY_NS), took(LONG_NS - 1, LONG_NS - 1), took(LONG_NS, LONG_NS, named=("a",))):
+        assert plan(compose([one]), now(a=file("2"))).conflicts == ()
+
+
+def test_what_went_during_a_long_command_is_brought_back():
+    """Nothing can be lost by that."""
+    nets = compose([took(LONG_NS, LONG_NS, after=None)])
+
+    assert plan(nets, {}) == plan(compose([took(0, 0, after=None)]), {})
+    assert plan(nets, {}).moves == (Change("a", None, file("1")),)
+
+
+def test_the_users_work_counts_in_what_a_later_call_built_on():
+    """One doubtful step is enough."""
+    later = done((2, "a", file("2"), file("3")), named=("a",))
+
+    assert [one.reason for one in plan(compose([took(LONG_NS, LONG_NS), later]), now(a=file("3"))).conflicts] == [
+        "during_command"
+    ]
+
+
+def test_an_ignored_file_that_went_or_changed_is_named_and_stays():
+    """What it held was never kept."""
+    old, new = Node("passed", key=b"ignored:1:1:1"), Node("passed", key=b"ignored:2:2:2")
+    nets = compose([done((1, ".env", old, None), (2, "a.log", old, new), (3, "b", file("1"), file("2")))])
+
+    found = plan(nets, now(**{"a.log": new, "b": file("2")}))
+    assert found.moves == (Change("b", file("2"), file("1")),)
+    assert [(one.path, "ignored" in one.reason) for one in found.unrestored] == [(".env", True), ("a.log", True)]
+    assert changed(nets) == [Change("b", file("1"), file("2"))]
+
+
+def test_ignored_files_are_named_up_to_a_limit():
+    """The rest is counted."""
+    old = Node("passed", key=b"ignored:1:1:1")
+    nets = compose([done(*((n, f"{n:04}.o", old, None) for n in range(1, MOST_IGNORED + 6)))])
+
+    found = plan(nets, {}).unrestored
+    assert len(found) == MOST_IGNORED
+    assert found[-1].reason.endswith("So are 5 more.")

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from agi.checkpoints.nodes import key_of
+from agi.checkpoints import ledger
+from agi.checkpoints.nodes import Change, Node, key_of
 from agi.checkpoints.opened import close_store, store_at
 from agi.checkpoints.store import FILE, Store, get_blob, put_blob, stored_bytes
 from agi.errors import Damaged, DiskFull, StorageError
@@ -158,6 +159,32 @@ def test_a_newer_store_is_not_touched(tmp_path: Path):
 
     with pytest.raises(StorageError, match="newer version"):
         keep(Store(tmp_path / "c"), b"y")
+
+
+def test_a_store_of_the_version_before_is_brought_up(tmp_path: Path):
+    """What it holds can still be taken back; when things happened, nobody knows of it."""
+    store = Store(tmp_path / "c")
+    key = keep(store, b"x")
+    with store.writing() as db:
+        ledger.open_step(db, id="ckpt_1", session="s", turn=None, call="", workspace=1, cause="call")
+        ledger.add_changes(db, 1, [Change("a", None, Node("file"))])
+    store.close()
+    db = sqlite3.connect(tmp_path / "c" / FILE)
+    for table, column in (("steps", "began"), ("steps", "ended"), ("changes", "at")):
+        db.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+    db.execute("PRAGMA user_version=1")
+    db.commit()
+    db.close()
+
+    store = Store(tmp_path / "c")
+    assert kept(store, key, 1) == b"x"
+    with store.writing() as db:
+        step = ledger.find_step(db, "ckpt_1")
+        assert step is not None
+        assert (step.began, step.ended) == (0, 0)
+        assert [one.at for one in ledger.changes_of(db, step)] == [0]
+        assert ledger.close_step(db, step) is not None
+    store.close()
 
 
 def test_a_store_that_was_made_elsewhere_is_set_aside(tmp_path: Path):

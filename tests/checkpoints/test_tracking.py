@@ -6,14 +6,16 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import msgspec
 import pytest
-from tests.checkpoints.conftest import Watched
+from tests.checkpoints.conftest import Watched, told
 
 from agi.checkpoints import ledger, looking, tracking
-from agi.checkpoints.store import Store
+from agi.checkpoints.nodes import counted, key_of
+from agi.checkpoints.store import Store, get_blob
 from agi.checkpoints.tracking import Tracker
 from agi.errors import DiskFull
 from agi.protocol.checkpoints import CheckpointPolicy
@@ -113,6 +115,94 @@ def test_ignored_files_are_not_looked_at(watched: Watched):
         watched.write("node_modules/x.js", "1")
 
     assert watched.step(work) is None
+
+
+def test_an_ignored_file_that_goes_or_changes_is_seen_and_not_kept(watched: Watched):
+    """Nobody is to believe that an undo brings it back; what is new there is left alone."""
+    watched.write(".gitignore", ".env\n*.log\nbuild/\n")
+    for name in (".env", "a.log", "b.log", "sub/c.log", "build/x", "node_modules/y"):
+        watched.write(name, "secret 1")
+
+    def work() -> None:
+        (watched.root / ".env").unlink()
+        watched.write("a.log", "changed")
+        watched.write("new.log", "1")
+        shutil.rmtree(watched.root / "sub")
+        shutil.rmtree(watched.root / "build")
+        shutil.rmtree(watched.root / "node_modules")
+
+    closed = watched.step(work)
+    assert closed is not None
+    assert [told(one.change) for one in closed.changes] == [
+        (".env", "deleted"),
+        ("a.log", "modified"),
+        ("build", "deleted"),
+        ("node_modules", "deleted"),
+        ("sub", "deleted"),
+        ("sub/c.log", "deleted"),
+    ]
+    assert counted([one.change for one in closed.changes]) == (0, 0, 0)
+    plan = watched.plan(closed)
+    assert [one.path for one in plan.unrestored] == [".env", "a.log", "build", "node_modules", "sub/c.log"]
+    assert [one.path for one in plan.moves] == ["sub"]
+    with watched.store.reading() as db:
+        assert get_blob(db, key_of(b"changed"), 7) is None
+
+
+def test_an_ignored_file_nobody_touched_leaves_no_trace(watched: Watched):
+    """Neither does a cache that goes, nor the `.git` that a sandbox shows where there is none."""
+    watched.write(".gitignore", "*.log\n")
+    watched.write("a.log", "1")
+    watched.write("__pycache__/x", "1")
+    (watched.root / ".git").mkdir()
+
+    def work() -> None:
+        (watched.root / "a.log").read_text()
+        (watched.root / ".git").rmdir()
+        shutil.rmtree(watched.root / "__pycache__")
+
+    assert watched.step(work) is None
+
+
+def test_ignored_files_below_what_cannot_be_listed_have_not_gone(watched: Watched, monkeypatch: pytest.MonkeyPatch):
+    """Not being seen is not being gone."""
+    watched.write(".gitignore", "*.log\n")
+    for name in ("deep/a.log", "deep/er/b.log"):
+        watched.write(name, "1")
+    watched.step(lambda: watched.write("x", "1"))
+
+    assert watched.step(lambda: monkeypatch.setattr(looking, "DEEPEST", 0)) is None
+
+
+def test_an_index_of_before_knows_nothing_of_ignored_files_and_claims_nothing(watched: Watched):
+    """What an older version knew of them was only that they are there."""
+    watched.write(".gitignore", "*.log\n")
+    watched.write("a.log", "1")
+    watched.step(lambda: watched.write("x", "1"))
+    with watched.store.writing() as db:
+        db.execute("UPDATE files SET key=x'' WHERE kind='passed'")
+        db.execute("UPDATE workspaces SET generation=generation+1")
+
+    assert watched.changes(lambda: watched.write("x", "2")) == [("x", "modified")]
+
+
+def test_when_a_file_changed_and_how_long_a_call_took_is_written_down(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+):
+    """By that one tells what may be the user's; a call that began 10 s ago and one that begins now."""
+    watched.write("a", "1")
+    real = time.time_ns
+    with monkeypatch.context() as patched:
+        patched.setattr(ledger, "time_ns", lambda: real() - 10 * 10**9)
+        begun = watched.tracker().begin(id="ckpt_1", session="sess_1", turn=None, call="")
+    watched.write("a", "2")
+    slow = watched.tracker().end(begun.step)
+    quick = watched.step(lambda: watched.write("a", "3"))
+
+    assert [(one.path, one.reason) for one in watched.plan(slow, quick).conflicts] == [("a", "during_command")]
+    assert watched.plan(quick).conflicts == ()
+    watched.revert(slow, quick, forced=("a",))
+    assert (watched.root / "a").read_text() == "1"
 
 
 def test_an_ignored_file_that_a_call_names_is_covered(watched: Watched):

@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 
+import msgspec
 import pytest
 
+from agi.cli.undo import LISTED, told
+from agi.protocol.checkpoints import RevertConflict, Reverted, Unrestored
+from agi.protocol.sessions import Session
 from agi.testing.provider import calls, says
 
 
@@ -158,3 +162,50 @@ def test_where_nothing_was_ever_said_nothing_is_made(here, command):
     """Looking makes no data folder."""
     assert here(command).code == 2
     assert not (here.project / ".agi").exists()
+
+
+async def test_what_may_be_your_own_work_is_asked_about_at_a_terminal(cli):
+    """Changed late in a long command, by whoever: it is marked; --yes alone does not take it back, naming it does."""
+    cli.write("a.txt", "0\n")
+    command = "sleep 2.1; echo 1 > a.txt"
+    async with cli.answered_by(calls(("shell", {"command": command})), says("Done.")):
+        await cli("change it", "--yes", "--trust")
+    refused = await cli("undo", "--yes")
+    assert refused.code == 1
+    assert "in the way: a.txt (changed while a command ran, perhaps by you)" in refused.err
+    assert "nothing to take back" not in refused.err
+
+    async with cli.terminal("undo") as screen:
+        await screen.shows("1 file may hold your own work. Take it back as well? [y]es · [n]o: ")
+        screen.type("\n")
+        assert await screen.ends() == 1
+    async with cli.terminal("undo") as screen:
+        await screen.shows("1 file may hold your own work. Take it back as well? [y]es · [n]o: ")
+        screen.type("y\n")
+        await screen.shows("changed back  a.txt")
+        await screen.shows("Do it? [y]es")
+        assert (cli.project / "a.txt").read_text() == "1\n"
+        screen.type("y\n")
+        assert await screen.ends() == 0
+    assert (cli.project / "a.txt").read_text() == "0\n"
+
+
+def test_what_is_not_listed_is_counted(here):
+    """Nobody is to believe that the list is all."""
+    many = range(LISTED + 3)
+    preview = Reverted(
+        session_id="sess_1",
+        to="start",
+        what="files",
+        preview=True,
+        files=(),
+        summary={"files": 0},
+        conflicts=tuple(RevertConflict(path=f"{n}", reason="during_command") for n in many),
+        unrestored=tuple(Unrestored(path=f"{n}", reason="It is ignored.") for n in many),
+    )
+    here("hello")
+    session = msgspec.json.decode(here("sessions", "list", "--json").out, type=list[Session])[0]
+
+    lines = list(told(session, preview))
+    assert len(lines) == 1 + 2 * (LISTED + 1)
+    assert (lines[LISTED + 1], lines[-1]) == ("  … and 3 more in the way", "  … and 3 more that stay as they are")

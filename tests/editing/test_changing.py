@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from agi.editing.changing import change_files
 from agi.editing.reading import read_patch
 from agi.editing.sections import take_patch
-from agi.editing.seen import Seen
+from agi.editing.seen import Seen, Shown
 from agi.editing.texts import edit_text, write_text
 from agi.errors import AgiError, Conflict
 from agi.workspace.digests import digest
@@ -68,6 +68,25 @@ def test_the_session_knows_what_it_wrote(folder):
     folder.apply(envelope("*** Update File: b", "*** Move to: c"), seen=seen)
     folder.apply(envelope("*** Delete File: c"), seen=seen)
     assert seen.digest("c") is None
+
+
+def test_what_was_seen_in_part_or_not_at_all_stays_so_when_it_is_changed_or_moved(folder):
+    """Moving a file is not reading it."""
+    seen = Seen()
+    for name in "abc":
+        folder.write(name, "1\n2\n")
+    seen.note("a", digest(b"1\n2\n"), shown=Shown([range(1)], 2))
+    seen.note("b", digest(b"1\n2\n"))
+
+    folder.apply(envelope("*** Update File: a", "-1", "+one"), seen=seen)
+    assert (seen.digest("a"), seen.unshown("a")) == (digest(b"one\n2\n"), range(0))
+
+    moves = [line for name in "abc" for line in (f"*** Update File: {name}", f"*** Move to: new/{name}")]
+    folder.apply(envelope(*moves), seen=seen)
+
+    assert seen.unshown("new/a") is not None
+    assert (seen.digest("new/b"), seen.unshown("new/b")) == (digest(b"1\n2\n"), None)
+    assert seen.digest("new/c") is None
 
 
 def test_someone_who_writes_between_reading_and_replacing_is_not_overwritten(folder):

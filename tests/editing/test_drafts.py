@@ -1,5 +1,6 @@
 """A change worked out in memory."""
 
+import hashlib
 import os
 
 import pytest
@@ -146,6 +147,63 @@ def test_what_the_session_was_shown_last_is_neither_deleted_nor_overwritten_when
         assert caught.value.code == "file_changed"
 
     assert folder.draft(envelope("*** Delete File: b", "*** Update File: a", "-new", "+newer"), seen).changes()
+
+
+def test_a_move_onto_another_file_replaces_it_and_shows_what_is_lost(folder):
+    """Unless the session knows it as it was before."""
+    folder.write("a", "mine\n")
+    folder.write("b", "theirs\n")
+    patch = envelope("*** Update File: a", "*** Move to: b")
+    seen = Seen()
+
+    for draft in (folder.draft(patch, seen), folder.draft(patch)):
+        assert [one.text() for one in told(draft)] == ["R b (replaced an existing file)"]
+        assert "-theirs\n+mine\n" in diff(draft)
+        assert "deleted file" in diff(draft)
+    seen.note("b", digest(b"older\n"))
+    with pytest.raises(Conflict):
+        folder.draft(patch, seen)
+
+
+def test_an_added_file_that_was_there_is_said_to_be_replaced(folder):
+    """With its old lines in the diff; one that is the same already, or was deleted before, is not."""
+    folder.write("a", "old\n")
+
+    draft = folder.draft(envelope("*** Add File: a", "+new", "*** Add File: b", "+new"), Seen())
+
+    assert [one.text() for one in told(draft)] == ["M a (replaced an existing file)", "A b"]
+    assert "-old\n+new\n" in diff(draft)
+    assert told(folder.draft(envelope("*** Add File: a", "+old"))) == []
+
+
+def test_what_no_text_can_be_written_over_is_not_added_over_either(folder):
+    """Bytes that cannot be decoded are refused; to have them gone, they are deleted."""
+    folder.write("a", b"\xff\0")
+
+    with pytest.raises(Invalid, match="at offset 0"):
+        folder.draft(envelope("*** Add File: a", "+new"))
+    assert folder.draft(envelope("*** Delete File: a", "*** Add File: a", "+new")).changes()[0].data == b"new\n"
+
+
+def test_a_patch_of_a_file_that_changed_since_it_was_read_says_so(folder):
+    """It fits all the same; a second section of it is not taken for someone else's change."""
+    folder.write("a", "1\n2\ntheirs\n")
+    patch = envelope("*** Update File: a", "-1", "+one", "*** Update File: a", "-2", "+two")
+    seen = Seen()
+    for known, text in ((b"1\n2\ntheirs\n", "M a"), (b"1\n2\n", "M a (changed since you last read it)")):
+        seen.note("a", digest(known))
+        assert [one.text() for one in told(folder.draft(patch, seen))] == [text]
+
+
+def test_git_s_name_of_the_content_after_proves_that_a_diff_was_applied(folder):
+    """Also where nothing but a line number says where its lines go."""
+    folder.write("a", "1\nnew\n2\n")
+    head = "diff --git a/a b/a\nindex 1191247..{} 100644\n--- a/a\n+++ b/a\n@@ -1,0 +2 @@\n+new\n"
+    name = hashlib.sha1(b"blob 8\x001\nnew\n2\n").hexdigest()[:7]
+
+    assert [one.text() for one in told(folder.draft(head.format(name)))] == ["= a (already applied)"]
+    with pytest.raises(Conflict):
+        folder.draft(head.format("1234567"))
 
 
 def test_the_charset_of_the_project_counts_where_a_file_says_nothing(folder):

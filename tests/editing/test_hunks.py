@@ -160,6 +160,17 @@ def test_permissions_and_lines_of_a_file_go_together(folder):
     assert "new mode 100755" in piece.hunk.diff
 
 
+def test_a_file_moved_onto_another_is_one_piece_that_shows_what_is_lost(folder):
+    """Under its new name."""
+    folder.write("a", "mine\n")
+    folder.write("b", "theirs\n")
+
+    (piece,) = pieces(folder.draft("*** Begin Patch\n*** Update File: a\n*** Move to: b\n*** End Patch"))
+
+    assert (piece.hunk.path, piece.hunk.header) == ("b", "moved from a")
+    assert "-theirs\n+mine\n" in piece.hunk.diff
+
+
 def test_hunks_that_are_not_there_change_nothing(folder):
     """Whoever names them saw another change."""
     folder.write("a", TEN)

@@ -159,6 +159,33 @@ def test_a_hunk_that_was_applied_before_is_recognised():
     assert trouble("import sys\nimport os\n", "@@", "+import sys", " import os") == ["already"]
 
 
+def test_lines_that_stand_where_they_would_be_added_are_not_added_again():
+    """Where it is certain it is said; where the place or the meaning is not, it is refused."""
+    twice = "try:\n    check_input(x)\ntry:\n    go()\n"
+
+    assert trouble(twice, "@@", " try:", "+    check_input(x)") == ["misplaced"]
+    assert trouble("import os\n", *diff("@@ -1 +1,2 @@", " import os", "+import sys")) == [""]
+    assert trouble("import os\nimport sys\n", *diff("@@ -1 +1,2 @@", " import os", "+import sys")) == ["already"]
+    again = diff("@@ -1,2 +1,3 @@", " first line", "+second line", " second line")
+    assert trouble("first line\nsecond line\nsecond line\n", *again) == ["misplaced"]
+    assert patched("first line\nsecond line\nsecond line\n", *again, numbered=True).count("second line") == 3
+
+
+def test_lines_that_are_left_stand_for_no_removal_that_was_made():
+    """The line after a removed one stands above as well, where the number says: the removal is still to be made."""
+    removal = diff("@@ -1,2 +1 @@", "-line number one", " line number two")
+
+    assert patched("line number two\nline number one\nline number two\n", *removal) == "line number two\n" * 2
+
+
+def test_a_hunk_that_fits_elsewhere_and_seems_made_where_its_number_says_is_refused():
+    """It may have drifted, or been applied before: neither is certain."""
+    text = "new value here\nkept line\nx\nold value here\nkept line\n"
+    hunk = diff("@@ -1,2 +1,2 @@", "-old value here", "+new value here", " kept line")
+
+    assert trouble(text, *hunk) == ["misplaced"]
+
+
 def test_little_that_stands_twice_in_a_row_is_added_all_the_same():
     """A brace or a blank line says nothing."""
     assert patched("}\n}\n", *diff("@@ -1,2 +1,3 @@", " }", "+}", " }")) == "}\n}\n}\n"

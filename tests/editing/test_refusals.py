@@ -14,10 +14,11 @@ def refused(folder, *lines, seen=None):
 
 def test_every_hunk_is_reported(folder):
     """Those that have their place, and why the others have none."""
-    folder.write("f", "alpha\nbeta\ngamma delta\nbeta\n")
+    folder.write("f", "alpha\nbeta\ngamma delta\nbeta\ndelta line\nlast\n")
 
     error = refused(
-        folder, *("@@", "-alpha", "+A", "@@", "-beta", "+B", "@@", "-gamma omega", "+C", "@@", "-o", "+gamma delta")
+        folder,
+        *("@@", "-alpha", "+A", "@@", "-beta", "+B", "@@", "-gamma omega", "+C", "@@", "-o", "+delta line", " last"),
     )
 
     assert error.message == (
@@ -25,8 +26,8 @@ def test_every_hunk_is_reported(folder):
         "Hunk 1: line 1, exact.\n"
         "Hunk 2: fits in several places, at lines 2, 4; keep more lines around it, or name one above it after '@@ '.\n"
         "Hunk 3: not found. Looked for:\ngamma omega\n"
-        "Nearest is line 3, where 0 of 1 lines agree:\n1| alpha\n2| beta\n3| gamma delta\n4| beta\n"
-        "Hunk 4: is already applied, at line 3; leave it out.\n"
+        "Nearest is line 3, where 0 of 1 lines agree:\n1| alpha\n2| beta\n3| gamma delta\n4| beta\n5| delta line\n"
+        "Hunk 4: is already applied, at line 5; leave it out.\n"
     )
     assert error.hint.startswith("Nothing was changed.")
 

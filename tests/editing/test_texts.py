@@ -5,7 +5,7 @@ import codecs
 import pytest
 
 from agi.editing.drafts import Draft
-from agi.editing.seen import Seen
+from agi.editing.seen import Seen, Shown
 from agi.editing.texts import edit_text, write_text
 from agi.errors import Conflict, Invalid, NotFound, TooLarge
 from agi.workspace.digests import digest
@@ -59,7 +59,6 @@ def test_a_new_or_empty_file_needs_no_reading(folder):
         (codecs.BOM_UTF16_LE + b"a\0", "é", codecs.BOM_UTF16_LE + b"\xe9\0"),
         (b"# coding: latin-1\n\xe9", "# coding: latin-1\nü", b"# coding: latin-1\n\xfc"),
         (b"# coding: latin-1\n\xe9", "ü", "ü".encode()),
-        (b"\xff\0binary", "text\n", b"text\n"),
     ],
 )
 def test_a_whole_new_text_is_written_as_the_file_was(folder, before, content, after):
@@ -67,6 +66,32 @@ def test_a_whole_new_text_is_written_as_the_file_was(folder, before, content, af
     folder.write("f", before)
 
     assert written(folder, content) == after
+
+
+@pytest.mark.parametrize("before", [b"\xff\0binary", b"caf\xe9\n", "ok \u00e9".encode()[:-1]])
+def test_what_cannot_be_decoded_is_not_written_over(folder, before):
+    """It is refused with the offset, and what to do instead is said."""
+    folder.write("f", before)
+
+    with pytest.raises(Invalid, match="at offset") as caught:
+        written(folder, "text\n")
+
+    assert caught.value.code == "not_text"
+    assert "left alone" in caught.value.hint
+
+
+def test_a_file_of_which_only_a_part_was_shown_is_not_replaced(folder):
+    """It is said from where on to read; the parts may be shown one after another."""
+    folder.write("f", "1\n2\n3\n")
+    seen = Seen()
+    seen.note("f", digest(b"1\n2\n3\n"), shown=Shown([range(2)], 3))
+    with pytest.raises(Conflict, match="read only a part of it: line 3 was not shown") as caught:
+        written(folder, "x", seen)
+    assert caught.value.code == "file_not_read"
+    assert "read_file" in caught.value.hint
+
+    seen.note("f", digest(b"1\n2\n3\n"), shown=Shown([range(2, 3)], 3))
+    assert written(folder, "x", seen) == b"x"
 
 
 def test_a_file_too_large_to_compare_is_left_alone(folder):
@@ -114,15 +139,29 @@ def test_a_piece_that_is_there_several_times_is_refused_with_the_lines(folder):
     assert edited(folder, "x", "z", everywhere=True) == b"z\ny\nz\n"
 
 
-def test_a_piece_that_was_replaced_before_is_recognised(folder):
-    """If the new text is long enough to be no accident, and not a part of the old."""
-    folder.write("f", "total = compute(items)\nok\n")
+def test_a_new_text_that_stands_there_already_is_named_in_the_refusal(folder):
+    """It may be this very edit, made before, or another place: that is not known, so it is no success."""
+    folder.write("f", "ok\ntotal = compute(items)\n")
 
-    assert edited(folder, "sum = add(items)", "total = compute(items)") == b"total = compute(items)\nok\n"
-    with pytest.raises(Conflict):
-        edited(folder, "not ok", "ok")
-    with pytest.raises(Conflict):
-        edited(folder, "total = compute(items) + 1", "total = compute(items)")
+    with pytest.raises(Conflict, match="The new text stands at line 2 already") as caught:
+        edited(folder, "sum = add(items)", "total = compute(items)")
+    assert caught.value.code == "edit_stale"
+    for old, new in (("not ok", "ok"), ("total = compute(items) + 1", "total = compute(items)"), ("gone", "")):
+        with pytest.raises(Conflict) as caught:
+            edited(folder, old, new)
+        assert "already" not in caught.value.message
+
+
+def test_a_piece_replaced_in_a_file_that_changed_since_it_was_read_is_said_to_be(folder):
+    """It fits all the same; what else is new in the file the session does not know."""
+    folder.write("f", "one\ntheirs\n")
+    seen = Seen()
+    for known, noted in (("", {}), (b"one\ntheirs\n", {}), (b"one\n", {"f": "changed since you last read it"})):
+        draft = Draft(folder.workspace, seen)
+        if known:
+            seen.note("f", digest(known))
+        edit_text(draft, "f", "one", "1", everywhere=False)
+        assert draft.notes == noted
 
 
 def test_what_makes_no_sense_is_refused(folder):

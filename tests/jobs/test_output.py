@@ -144,19 +144,37 @@ def test_characters_are_not_torn():
     assert (output.read(2, 10).text, output.read(2, 10).start) == ("é", 3)
 
 
-def test_all_since_an_offset_is_as_much_as_memory_holds(file):
-    """Whether it is in memory or in the file."""
+def test_all_since_an_offset_comes_piece_by_piece(file):
+    """What is no longer in memory is in the file; each piece can be gone on from."""
     output = Output(limit=100)
     output.keep_in(file, file.path)
     for n in range(100):
         output.add(f"{n:09d}\n")
-    before = output.since(0)
+    whole = "".join(f"{n:09d}\n" for n in range(100))
+    before = list(output.pieces(0))
     output.finish()
 
-    assert before == output.since(0)
-    assert before.endswith("000000099\n")
-    assert len(before) == 200
-    assert output.since(990) == "000000099\n"
+    assert "".join(text for text, _ in before) == whole
+    assert "".join(text for text, _ in output.pieces(0)) == whole
+    assert max(len(text) for text, _ in before) <= 200
+    assert list(output.pieces(990)) == [("000000099\n", 1000)]
+    assert "".join(text for text, _ in output.pieces(before[0][1])) == whole[before[0][1] :]
+
+
+def test_what_neither_memory_nor_the_file_has_is_passed_over(tmp_path):
+    """The file took only so much, and was lost in the end."""
+    small = File(tmp_path / "out", room=50)
+    output = Output(limit=100)
+    output.keep_in(small, small.path)
+    for n in range(100):
+        output.add(f"{n:09d}\n")
+
+    text = "".join(text for text, _ in output.pieces(0))
+    assert text.startswith("000000000\n")
+    assert text.endswith("000000099\n")
+    small.path.unlink()
+    assert list(output.pieces(0))[-1][1] == 1000
+    small.close()
 
 
 def test_listeners_hear_each_piece_until_they_leave():

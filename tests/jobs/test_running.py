@@ -100,6 +100,29 @@ async def test_a_pattern_is_waited_for(start, tmp_path):
     await running.end()
 
 
+async def test_what_was_said_long_ago_is_found_too(start, tmp_path):
+    """Also if it is no longer in memory, but in the file; across pieces as well."""
+    running = start("echo Listening on 8080; seq 1 200000; echo end; sleep 100")
+    with (tmp_path / "kept").open("wb", buffering=0) as file:
+        running.output.keep_in(file, tmp_path / "kept")
+        assert await running.heard(Expression("^end$"), 0, 20)
+
+        assert await running.heard(Literal("Listening on"), 0, 0)
+        assert await running.heard(Expression(r"^Listening on \d+$"), 0, 0)
+        assert await running.heard(Literal("\n77777\n77778\n"), 0, 0)
+        assert not await running.heard(Literal("Listening on"), 100, 0)
+        await running.end()
+
+
+async def test_a_flood_does_not_keep_anybody_waiting_longer(start):
+    """Time is up when it is up, however fast more comes."""
+    running = start("yes")
+    assert await running.heard(Literal("y"), 0, 20)
+    async with asyncio.timeout(20):
+        assert not await running.heard(Literal("no"), 0, 0.05)
+    await running.end()
+
+
 async def test_the_end_ends_the_waiting(start):
     """What was not said by then never will be."""
     running = start("echo a")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from functools import partial
 
 import pytest
@@ -88,7 +89,7 @@ async def test_what_failed_before_is_pre_existing(tested):
     assert (after["status"], after["pre_existing"], after["new"]) == ("failed", True, [])
     told = tested.model.requests[2].messages[-1]
     assert told.origin == "verification"
-    assert "no new failure" in told.parts[0].text
+    assert "Each test that fails now failed before as well:\n- tests/old" in told.parts[0].text
     assert "tests/old" in told.parts[0].text
     assert said(turn) == "pre_existing"
 
@@ -152,23 +153,115 @@ async def test_after_an_edit_of_the_users_it_is_found_out_anew(tested):
 
 
 async def test_where_no_test_is_named_the_command_is_judged_as_a_whole(place):
-    """The same exit code is the same failure; another one is a new failure."""
-    place.configure('{"approval": {"requireForKinds": []}, "verify": {"maxAttempts": 1}}')
-    (place.project / "Makefile").write_text("test:\n\t@true\n")
+    """The same exit code and the same output is the same failure; another one is not known to be."""
+    settings = {"maxAttempts": 1, "commands": ["cat said; exit $(cat code)"]}
+    place.configure(json.dumps({"approval": {"requireForKinds": []}, "verify": settings}))
     (place.project / "code").write_text("3")
-    place.configure(
-        '{"approval": {"requireForKinds": []}, "verify": {"maxAttempts": 1, "commands": ["exit $(cat code)"]}}'
-    )
-    place.model.calls("write_file", path="a.txt", content="a").then_says("Done.")
-    assert said(await place.ask("one")) == "pre_existing"
+    (place.project / "said").write_text("one problem\n")
+    (place.project / "a.txt").touch()
+    for path, content, expected in (
+        ("a.txt", "a", "pre_existing"),
+        ("said", "one problem\nanother problem\n", "failing"),
+        ("said", "one problem\n", "pre_existing"),
+        ("code", "4", "failing"),
+    ):
+        rewrites(place, path, content).then_says("Done.")
+        assert said(await place.ask("go")) == expected
 
-    rewrites(place, "code", "4").then_says("Done.")
-    assert said(await place.ask("two")) == "failing"
+
+UNITTEST = f"{sys.executable} -m unittest"
+TESTS = """
+import unittest, lib
+
+class A(unittest.TestCase):
+    def test_a(self): self.assertEqual(lib.old(), 1)
+    def test_b(self): self.assertEqual(lib.good(), 1)
+    def test_c(self): pass
+"""
+LIB = "def old(): return 0\ndef good(): return {}\n"
+
+
+def suite(place, command: str, attempts: int) -> None:
+    """One of three tests fails; outside a sandbox, where this Python can be started."""
+    verify = {"commands": [command], "maxAttempts": attempts}
+    sandbox = {"mode": "off"}
+    place.configure(json.dumps({"sandbox": sandbox, "approval": {"requireForKinds": []}, "verify": verify}))
+    (place.project / ".gitignore").write_text("__pycache__\n")
+    (place.project / "test_x.py").write_text(TESTS)
+    (place.project / "lib.py").write_text(LIB.format(1))
+
+
+@pytest.mark.parametrize("command", [f"{UNITTEST} -f", f"{sys.executable} -m pytest -q -x -p no:cacheprovider"])
+async def test_a_command_that_stops_at_an_old_failure_shows_no_new_one_and_claims_nothing(place, command):
+    """What it did not run may be broken by now; the model is told just that."""
+    suite(place, command, 2)
+    rewrites(place, "lib.py", LIB.format(99)).then_says("All good.").says("Still.")
+
+    turn = await place.ask("go")
+
+    (after,) = [one for one in completed(place) if not one["baseline"]]
+    assert (after["pre_existing"], after["failing"], after["new"]) == (False, None, [])
+    assert "is not known" in after["reason"]
+    told = place.model.requests[3].messages[-1].parts[0].text
+    assert after["reason"] in told
+    assert "unless you were asked to" in told
+    assert said(turn) == "failing"
+
+
+@pytest.mark.parametrize(("good", "expected"), [(1, "pre_existing"), (99, "failing")])
+async def test_a_command_that_runs_everything_tells_old_failures_from_new_ones(place, good, expected):
+    """By the tests it names."""
+    suite(place, UNITTEST, 1)
+    rewrites(place, "lib.py", LIB.format(good) + "\n").then_says("Done.")
+
+    assert said(await place.ask("go")) == expected
+
+
+async def test_a_file_that_never_could_be_loaded_hides_nothing(place):
+    """Nothing ran, before and after; so nothing is claimed."""
+    suite(place, f"{sys.executable} -m pytest -q -p no:cacheprovider", 1)
+    (place.project / "test_broken.py").write_text("import no_such_module\n")
+    rewrites(place, "lib.py", LIB.format(99)).then_says("Done.")
+
+    assert said(await place.ask("go")) == "failing"
+
+
+async def test_of_an_old_failure_no_more_is_said_than_was_seen(place):
+    """Where no test is named, what lies behind it is not known; and that is told."""
+    place.configure('{"approval": {"requireForKinds": []}, "verify": {"commands": ["echo a problem; exit 3"]}}')
+    place.model.calls("write_file", path="a.txt", content="a").then_says("Done.").says("Done.")
+
+    assert said(await place.ask("go")) == "pre_existing"
+
+    told = place.model.requests[2].messages[-1].parts[0].text
+    assert "no new failure" not in told
+    assert "names no tests" in told
+
+
+async def test_what_a_turn_without_a_baseline_broke_is_not_the_next_ones_old_failure(place):
+    """There was no command before that turn made one; its failure is known to be the session's."""
+    place.configure('{"approval": {"requireForKinds": []}, "verify": {"maxAttempts": 1}}')
+    place.model.calls("write_file", path="Makefile", content="test:\n\t@false\n").then_says("Made.")
+    assert said(await place.ask("make a project")) == "failing"
+
+    place.model.calls("write_file", path="b.txt", content="b").then_says("Done.")
+    assert said(await place.ask("go on")) == "failing"
+
+
+async def test_a_missing_baseline_of_one_command_does_not_renew_the_others(place):
+    """What the first command found before the session's first change still counts for it."""
+    commands: list[str] = []
+    for command, path in (("test ! -f bad", "bad"), ("true", "b.txt")):
+        commands.append(command)
+        verify = {"maxAttempts": 1, "commands": commands}
+        place.configure(json.dumps({"approval": {"requireForKinds": []}, "verify": verify}))
+        place.model.calls("write_file", path=path, content="x").then_says("Done.")
+        assert said(await place.ask("go")) == "failing"
 
 
 async def test_failures_in_an_output_too_long_to_be_shown_whole_are_not_counted(place):
     """Some may be missing from what is left of it."""
-    told = r"""printf -- '--- FAIL: TestA (0.0s)\nFAIL\tp\t0.1s\n'; %s exit 1"""
+    told = r"""printf -- '--- FAIL: TestA (0.0s)\nFAIL\nFAIL\tp\t0.1s\n'; %s exit 1"""
     for command, failing in ((told % "", ["p.TestA"]), (told % "seq 20000;", None)):
         await place.start()
         settings = {"approval": {"requireForKinds": []}, "verify": {"maxAttempts": 1, "commands": [command]}}

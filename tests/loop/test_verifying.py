@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from agi.models.scripted import Say, Wait
+from agi.models.scripted import Say, ScriptedModel, Wait
 from agi.sessions.sites import Site
 
 FREE = '{"approval": {"requireForKinds": []}}'
@@ -117,12 +117,66 @@ async def test_a_file_changed_from_outside_is_verified_with_the_rest(free):
     assert len([one for one in runs(free) if not one[1]]) == 2
 
 
-async def test_files_put_back_as_they_were_need_no_new_run(free):
-    """What was found out before the first change holds for them."""
+async def test_files_put_back_as_they_were_are_verified_all_the_same(free):
+    """What the commands did besides is not known."""
     free.model.calls("shell", command="touch a.txt").calls("shell", command="rm a.txt").then_says("Done.")
 
     assert said(await free.ask("go")) == "verified"
-    assert runs(free) == [("make test", True, "passed")]
+    assert runs(free) == [("make test", True, "passed"), ("make test", False, "passed")]
+
+
+@pytest.fixture
+def generated(place):
+    """What is tested is a file that git ignores."""
+    (place.project / ".gitignore").write_text("gen/\n")
+    (place.project / "gen").mkdir()
+    (place.project / "gen" / "out.txt").write_text("good\n")
+    return place
+
+
+GENERATED = {"commands": ["grep -q good gen/out.txt"], "maxAttempts": 1}
+
+
+async def test_a_command_after_the_last_pass_has_it_run_again(generated):
+    """It changed a file that no fingerprint covers, and broke it."""
+    generated.configure(json.dumps({"approval": {"requireForKinds": []}, "verify": GENERATED}))
+    generated.model.calls("write_file", path="x.py", content="x").calls("verify")
+    generated.model.calls("shell", command="echo bad > gen/out.txt").then_says("All tests pass.")
+
+    assert said(await generated.ask("go")) == "failing"
+
+
+async def test_an_edit_of_an_ignored_file_after_the_last_pass_has_it_run_again(generated):
+    """Our own tools write such files as well."""
+    generated.configure(json.dumps({"approval": {"requireForKinds": []}, "verify": GENERATED}))
+    generated.model.calls("read_file", path="gen/out.txt").calls("write_file", path="x.py", content="x")
+    generated.model.calls("verify").calls("write_file", path="gen/out.txt", content="bad").then_says("Done.")
+
+    assert said(await generated.ask("go")) == "failing"
+
+
+async def test_a_command_after_the_last_pass_makes_it_stale_where_nothing_runs_by_itself(generated):
+    """What passed is not known to pass any more."""
+    settings = {"approval": {"requireForKinds": []}, "verify": {**GENERATED, "autoVerify": False}}
+    generated.configure(json.dumps(settings))
+    generated.model.calls("write_file", path="x.py", content="x").calls("verify")
+    generated.model.calls("shell", command="echo bad > gen/out.txt").then_says("All tests pass.")
+
+    assert said(await generated.ask("go")) == "stale"
+
+
+async def test_a_command_after_the_last_pass_is_not_forgotten_by_a_restart(generated):
+    """What came after the pass is read from the conversation."""
+    generated.configure(json.dumps({"approval": {"requireForKinds": []}, "verify": GENERATED}))
+    generated.model.calls("write_file", path="x.py", content="x").calls("verify")
+    generated.model.calls("shell", command="echo bad > gen/out.txt").plays(Wait(asyncio.Event()))
+    posted = await generated.say("go")
+    await generated.heard("tool_call_completed", 3)
+    generated.model = ScriptedModel().says("All tests pass.")
+    await generated.reopen()
+    await generated.harness.recover()
+
+    assert said(await asyncio.wait_for(generated.ended(posted), 20)) == "failing"
 
 
 async def test_an_edit_by_a_command_after_the_last_pass_makes_it_stale(free):
@@ -151,7 +205,7 @@ async def test_a_failure_that_was_changed_after_is_not_known_to_fail(free):
 async def test_looking_around_after_a_pass_does_not_make_it_stale(free):
     """A real run is not called unverified because of an `ls`."""
     free.model.calls("write_file", path="a.txt", content="a")
-    free.model.calls("verify").calls("shell", command="ls").calls("shell", command="echo $HOME")
+    free.model.calls("verify").calls("shell", command="ls").calls("shell", command="git diff | head")
     free.model.says("Done.")
 
     turn = await free.ask("go")

@@ -135,6 +135,32 @@ async def test_a_failure_of_an_earlier_turns_making_is_still_ours(free):
     assert json.loads(turn.outcome)["verification"] == "failing"
 
 
+async def test_a_failure_on_files_an_earlier_turn_left_is_not_said_to_be_older(free):
+    """Nothing was found out before that turn, so nobody knows."""
+    settings = {"approval": {"requireForKinds": []}, "verify": {"maxAttempts": 1, "baseline": False}}
+    free.configure(json.dumps(settings))
+    (free.project / "Makefile").write_text("test:\n\t@test ! -f bad.txt\n")
+    free.model.calls("write_file", path="bad.txt", content="x").then_says("Done.")
+    await free.ask("break it")
+    free.model.calls("verify").then_says("It fails.")
+
+    turn = await free.ask("run the tests")
+
+    assert json.loads(turn.outcome)["verification"] == "failing"
+
+
+async def test_each_command_of_the_verify_tool_has_its_own_output(free):
+    """What failed is compared with what the same command printed before."""
+    settings = {"approval": {"requireForKinds": []}, "verify": {"commands": ["echo one; false", "echo two; false"]}}
+    free.configure(json.dumps(settings))
+    free.model.calls("verify").then_says("Both fail.")
+
+    await free.ask("check")
+
+    outputs = [data(event)["output"] for event in free.events("verification_completed")]
+    assert outputs == ["one\n[exit code 1]", "two\n[exit code 1]"]
+
+
 async def test_a_job_in_the_background_proves_nothing(free):
     """Nobody waited for its end."""
     free.model.calls("write_file", path="a.txt", content="a")

@@ -84,7 +84,7 @@ class Table:
         self.reply = Reply()
         plain = sdk.DefaultAsyncHttpxClient(verify=False)  # no certificates are needed here, and loading them is slow
         self.theirs = sdk.AsyncAnthropic(
-            base_url=server.url, api_key="k", max_retries=0, timeout=0.2, http_client=plain
+            base_url=server.url, api_key="k", max_retries=0, timeout=2.0, http_client=plain
         )
         self.ours = Anthropic(
             client,
@@ -92,7 +92,7 @@ class Table:
             name=NAME,
             base_url=server.url,
             api_key=Secret("k"),
-            limits=Limits(first_byte=0.1, idle=0.1, thinking=0.1, last_words=0.05),
+            limits=Limits(first_byte=1.0, idle=1.0, thinking=1.0, last_words=0.5),
         )
 
     async def ask_them(self, reply: Reply) -> Any:

@@ -55,7 +55,7 @@ from agi.testing.replies import (
 )
 
 NOW = 1_000_000_000.0
-WAIT = 0.05
+WAIT = 0.5
 REQUEST = ModelRequest(
     system="be brief",
     messages=(Message(id="msg_1", role="user", parts=(Text(text="hello"),), created_at="", status="complete"),),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agi.policy.evidence import Check, is_pre_existing, marks, new_failures, still_failing, verdict
+from agi.policy.evidence import Check, is_pre_existing, marks, new_failures, outlasting, still_failing, verdict
 
 NOW = "now"
 
@@ -64,24 +64,39 @@ def test_a_turn_that_changed_nothing_and_ran_nothing_says_nothing():
 
 
 @pytest.mark.parametrize(
-    ("before", "code", "tests", "old"),
+    ("before", "code", "tests", "like", "old"),
     [
-        (None, 1, ("a",), False),
-        (check(), 1, ("a",), False),
-        (failed("a", "b"), 1, ("a",), True),
-        (failed("a"), 1, ("a", "b"), False),
-        (failed("a"), 2, ("a",), False),
-        (failed(), 1, None, True),
-        (failed(), 2, None, False),
-        (failed("a"), 1, None, False),
-        (failed(), 1, ("a",), False),
-        (failed(), None, None, False),
+        (None, 1, ("a",), "", False),
+        (check(), 1, ("a",), "", False),
+        (failed("a", "b"), 1, ("a",), "", True),
+        (failed("a"), 1, ("a", "b"), "", False),
+        (failed("a"), 2, ("a",), "", False),
+        (failed(like="x"), 1, None, "x", True),
+        (failed(like="x"), 1, None, "y", False),
+        (failed(), 1, None, "", False),
+        (failed(like="x"), 2, None, "x", False),
+        (failed("a"), 1, None, "x", False),
+        (failed(like="x"), 1, ("a",), "x", False),
+        (failed(like="x"), None, None, "x", False),
     ],
-    ids=["unknown", "passed", "fewer", "more", "other code", "whole", "whole, other code", "untold", "told", "stopped"],
+    ids=[
+        "unknown",
+        "passed",
+        "fewer",
+        "more",
+        "other code",
+        "same output",
+        "other output",
+        "not comparable",
+        "same output, other code",
+        "untold",
+        "told",
+        "stopped",
+    ],
 )
-def test_a_failure_is_old_if_nothing_about_it_is_new(before, code, tests, old):
-    """Test by test where both runs name them, else by the exit code."""
-    assert is_pre_existing(before, code, tests) is old
+def test_a_failure_is_old_if_nothing_about_it_is_new(before, code, tests, like, old):
+    """Test by test where both runs name them, else by the exit code and all that was printed."""
+    assert is_pre_existing(before, code, tests, like) is old
 
 
 def test_new_failures_are_those_that_did_not_fail_before():
@@ -89,6 +104,19 @@ def test_new_failures_are_those_that_did_not_fail_before():
     assert new_failures(failed("a"), ("a", "b")) == ("b",)
     assert new_failures(None, ("a", "b")) == ("a", "b")
     assert new_failures(failed("a"), None) == ()
+
+
+def test_which_failures_are_new_is_not_said_where_those_of_before_are_not_known():
+    """It failed before, and nobody knows by which tests."""
+    assert new_failures(failed(), ("a", "b")) == ()
+
+
+def test_what_was_found_before_the_last_call_with_an_effect_speaks_for_no_files():
+    """It may have changed what no fingerprint covers."""
+    checks = [check(seq=3), check("lint", seq=7)]
+
+    assert outlasting(checks, 5) == [check(seq=3, at=""), check("lint", seq=7)]
+    assert verdict(["test"], outlasting(checks, 5), present=NOW, turn_id="t", edited=True) == "stale"
 
 
 def test_what_was_mended_is_no_old_failure_any_more():

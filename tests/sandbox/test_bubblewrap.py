@@ -1,5 +1,6 @@
 """What a command sees and may change on the rungs that keep it in."""
 
+import asyncio
 import os
 import shutil
 import subprocess
@@ -150,6 +151,61 @@ async def test_a_workspace_that_is_a_home_folder_hides_its_keys(in_bubblewrap, h
     assert (home / ".ssh/id").read_text() == SECRET
 
 
+PLANT = (
+    "mkdir -p .config/agi .ssh; echo '{}' > .config/agi/config.json; echo key > .ssh/authorized_keys;"
+    "for file in .bashrc .bash_profile .netrc .gitconfig; do echo evil > $file; done; mkdir -p set/tings; ln -s x .aws;"
+    "echo ok > new"
+)
+
+
+@pytest.mark.parametrize("inner", ["", "one/me"])
+async def test_in_a_home_folder_what_is_not_there_cannot_be_made(in_bubblewrap, elsewhere, inner):
+    """Keys, settings and start-up files; also where the workspace holds the home folder, and nothing of ours stays."""
+    home = elsewhere / inner
+    home.mkdir(parents=True, exist_ok=True)
+    hidden = (home / "set/tings", home / ".config/agi")
+
+    await in_bubblewrap(f"cd {home}; {PLANT}", workspace=elsewhere, env={"HOME": str(home)}, hidden=hidden)
+
+    assert os.listdir(home) == ["new"]
+
+
+async def test_commands_at_the_same_time_hold_the_names_of_a_home_folder_together(in_bubblewrap, elsewhere):
+    """The first that ends does not give them free for the other."""
+    reach = {"workspace": elsewhere, "env": {"HOME": str(elsewhere)}, "hidden": (elsewhere / "set/tings",)}
+    long = f"touch ready; until [ -e go ]; do sleep 0.01; done; {PLANT}"
+    slow = asyncio.create_task(in_bubblewrap(long, **reach))
+    await in_bubblewrap("until [ -e ready ]; do sleep 0.01; done", **reach)
+    (elsewhere / "go").touch()
+    await slow
+
+    assert sorted(os.listdir(elsewhere)) == ["go", "new", "ready"]
+
+
+async def test_where_names_cannot_be_held_a_home_folder_is_put_back(in_landlock, elsewhere):
+    """What was put there is set aside, and that is said."""
+    (elsewhere / ".profile").write_text("theirs")
+
+    result = await in_landlock(f"{PLANT}; echo evil > .profile", workspace=elsewhere, env={"HOME": str(elsewhere)})
+
+    left = {name for name in os.listdir(elsewhere) if ".refused-" not in name}
+    assert left == {".profile", "new", "set"}
+    assert (elsewhere / ".profile").read_text() == "theirs"
+    assert ".bashrc" in result.notes[0]
+
+
+async def test_a_linked_start_up_file_is_put_back(in_bubblewrap, elsewhere):
+    """As where someone keeps them in a repository."""
+    (elsewhere / "dots").mkdir()
+    (elsewhere / "dots/rc").write_text("theirs")
+    (elsewhere / ".bashrc").symlink_to("dots/rc")
+
+    result = await in_bubblewrap("rm .bashrc; echo evil > .bashrc", workspace=elsewhere, env={"HOME": str(elsewhere)})
+
+    assert os.readlink(elsewhere / ".bashrc") == "dots/rc"
+    assert ".bashrc" in result.notes[0]
+
+
 @pytest.fixture
 def virtual_environment(workspace):
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", workspace / ".venv"], check=True)
@@ -185,6 +241,11 @@ NODE = (
 )
 
 
+def version_of(program, folder):
+    """What it says of itself, if it runs at all."""
+    return subprocess.run([program, "version" if program == "go" else "--version"], capture_output=True, cwd=folder)
+
+
 @pytest.mark.parametrize(
     ("program", "files", "command", "says"),
     [
@@ -203,6 +264,9 @@ async def test_ordinary_tools_work(confined, workspace, program, files, command,
     """Compilers, runtimes and package managers, as far as they are installed here."""
     if shutil.which(program) is None:
         pytest.skip(f"{program} is not installed")
+    asked = version_of(program, workspace)
+    if asked.returncode:
+        pytest.skip(f"{program} is installed and does not work here: {asked.stderr.decode(errors='replace')[:200]}")
     for name, content in files.items():
         (workspace / name).parent.mkdir(exist_ok=True)
         (workspace / name).write_text(content)

@@ -1,13 +1,17 @@
 """A cell: where the commands of one workspace run."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from agi.errors import Invalid, Unavailable
 from agi.sandbox.base import Confinement
 from agi.sandbox.cell import Cell
 from agi.sandbox.ladder import Ladder
+from agi.sandbox.trusted import find_trusted
 from agi.workspace.processes import run_command
 
 from .conftest import ENV, LADDERS, ladder_on
@@ -51,3 +55,119 @@ async def test_a_sandbox_that_does_not_come_about_is_an_error_and_nothing_runs(w
 
     assert not (workspace / "ran").exists()
     assert ladder.rung.name == "bubblewrap"
+
+
+@pytest.fixture
+def falling(tmp_path, monkeypatch):
+    """A ladder whose first rung stops working once it was found, as where namespaces are switched off meanwhile."""
+    working = find_trusted("bwrap", ENV["PATH"])
+    ladder = Ladder(ENV)
+    if working is None or ladder.rung.name != "bubblewrap":
+        pytest.skip(f"bubblewrap does not work here: {ladder.rung.why}")
+    program = tmp_path / "bwrap"
+    program.write_text(
+        f'#!/bin/sh\n[ -e {tmp_path}/broken ] || exec {working} "$@"\n'
+        "echo 'bwrap: No permissions to create new namespace' >&2; exit 1\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setattr("agi.sandbox.ladder.find_trusted", lambda *_: str(program))
+    ladder.failed()
+    assert ladder.rung.name == "bubblewrap"
+    return ladder
+
+
+def fall(tmp_path, monkeypatch, *, landlock):
+    (tmp_path / "broken").touch()
+    if not landlock:
+        monkeypatch.setattr("agi.sandbox.ladder.landlock_version", lambda: 0)
+
+
+@pytest.mark.parametrize("landlock", [True, False])
+async def test_a_command_never_runs_on_another_rung_than_it_was_judged_on(
+    falling, workspace, tmp_path, monkeypatch, landlock
+):
+    """Less would hold it than was said; the next cell finds out what holds now."""
+    cell = Cell(falling, Confinement(workspace=workspace))
+    assert cell.rung.name == "bubblewrap"
+    fall(tmp_path, monkeypatch, landlock=landlock)
+
+    for _ in range(2):
+        with pytest.raises(Unavailable) as refused:
+            await run_command("touch ran", cwd=workspace, timeout_s=20, env=ENV, on_output=lambda *_: None, cell=cell)
+        assert refused.value.code == "sandbox_changed"
+        assert "No permissions to create new namespace" in refused.value.message
+
+    assert not (workspace / "ran").exists()
+    assert cell.rung.name == "bubblewrap"
+    assert Cell(falling, Confinement(workspace=workspace)).rung.name != "bubblewrap"
+
+
+async def test_one_that_was_never_asked_for_its_rung_does_not_fall_either(falling, workspace, tmp_path, monkeypatch):
+    """Trying again is no new judgment."""
+    fall(tmp_path, monkeypatch, landlock=False)
+    cell = Cell(falling, Confinement(workspace=workspace))
+
+    with pytest.raises(Unavailable):
+        await run_command("touch ran", cwd=workspace, timeout_s=20, env=ENV, on_output=lambda *_: None, cell=cell)
+
+    assert not (workspace / "ran").exists()
+
+
+def test_a_narrower_cell_is_judged_like_the_one_it_comes_from(falling, workspace, tmp_path, monkeypatch):
+    """As that of a project's tool is."""
+    cell = Cell(falling, Confinement(workspace=workspace))
+    assert cell.rung.confines
+    narrow = Cell(falling, replace(cell.confinement, read_only=True))
+    fall(tmp_path, monkeypatch, landlock=False)
+    falling.failed()
+
+    with pytest.raises(Unavailable):
+        narrow.wrap(["true"], cwd=workspace, env=ENV)
+
+
+def test_where_a_sandbox_is_required_nothing_runs_without(workspace):
+    """Whatever was found before."""
+    cell = Cell(LADDERS["none"], Confinement(workspace=workspace, must_confine=True))
+
+    with pytest.raises(Unavailable) as refused:
+        cell.wrap(["true"], cwd=workspace, env=ENV)
+
+    assert refused.value.code == "sandbox_required"
+
+
+WITHOUT_LANDLOCK = """
+import asyncio, ctypes, struct, sys
+from pathlib import Path
+from agi.errors import Unavailable
+from agi.sandbox.base import Confinement
+from agi.sandbox.cell import Cell
+from agi.sandbox.ladder import Ladder
+from agi.workspace.processes import child_environment, run_command
+
+env = {**child_environment({}, 0), "PATH": "/nonexistent"}
+workspace = Path(sys.argv[1])
+cell = Cell(Ladder(env), Confinement(workspace=workspace))
+print(cell.rung.name)
+rules = ((0x20, 0, 0, 0), (0x15, 2, 0, 444), (0x15, 1, 0, 445), (0x15, 0, 1, 446), (0x06, 0, 0, 0x00050000 | 38),
+         (0x06, 0, 0, 0x7FFF0000))
+code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *rule) for rule in rules), 48)
+libc = ctypes.CDLL(None)
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+assert libc.prctl(22, 2, struct.pack("@HP", 6, ctypes.addressof(code)), 0, 0) == 0
+try:
+    asyncio.run(run_command("touch ran", cwd=workspace, timeout_s=20, env=env, on_output=lambda *_: None, cell=cell))
+except Unavailable as refused:
+    print(refused.code)
+"""
+"""A process for which Landlock ceases to exist once it was found: from then on the kernel says so."""
+
+
+def test_where_the_kernel_takes_landlock_back_nothing_runs(workspace):
+    """The shim says that it could not shut itself in, and the command was not begun."""
+    ladder_on("landlock")
+    said = subprocess.run(
+        [sys.executable, "-c", WITHOUT_LANDLOCK, workspace], capture_output=True, text=True, check=True, timeout=60
+    )
+
+    assert said.stdout.split() == ["landlock", "sandbox_changed"]
+    assert not (workspace / "ran").exists()

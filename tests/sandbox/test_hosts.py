@@ -78,6 +78,8 @@ def test_a_list_says_what_it_means(entry):
         *("::1", "::", "fe80::1", "fe80::1%eth0", "fc00::1", "fd12::1", "ff02::1", "2001:db8::1"),
         *("::ffff:127.0.0.1", "::ffff:10.0.0.1", "::ffff:169.254.169.254", "64:ff9b::7f00:1", "64:ff9b::a00:1"),
         *("2002:7f00:1::", "2002:a00:1::", "not an address", ""),
+        *("192.0.0.1", "192.0.0.192", "168.63.129.16", "::ffff:168.63.129.16", "3fff::1", "fec0::1", "5f00::1"),
+        *("::127.0.0.1", "::ffff:0:127.0.0.1", "64:ff9b:1::7f00:1", "2001:0:7f00:1::", "192.88.99.1", "100::1"),
     ],
 )
 def test_an_address_of_ones_own_is_not_public(address):
@@ -86,7 +88,8 @@ def test_an_address_of_ones_own_is_not_public(address):
 
 
 @pytest.mark.parametrize(
-    "address", ["1.1.1.1", "93.184.215.14", "2606:4700::1111", "::ffff:1.1.1.1", "64:ff9b::101:101"]
+    "address",
+    ["1.1.1.1", "93.184.215.14", "192.0.1.1", "168.63.129.17", "2606:4700::1111", "::ffff:1.1.1.1", "64:ff9b::101:101"],
 )
 def test_an_address_out_there_is_public(address):
     """So is the newer notation of an older one."""

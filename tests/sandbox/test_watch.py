@@ -114,6 +114,17 @@ def test_large_and_odd_files_are_compared_not_kept(project):
     assert ".git/hooks/huge" in watch.put_back()[0]
 
 
+def test_names_a_command_chose_can_be_told(project):
+    """They may hold anything."""
+    watch = Watch(str(project))
+    (project / os.fsdecode(b".git/hooks/\xff\n")).write_text("evil")
+
+    (note,) = watch.put_back()
+
+    assert note.encode()
+    assert note.isprintable()
+
+
 def test_no_descriptor_is_left(project):
     """However it went."""
     before = len(os.listdir("/proc/self/fd"))

@@ -134,3 +134,49 @@ async def test_limits_and_hosts_are_those_of_the_settings(place):
     assert (confinement.hosts, confinement.denied_hosts) == ((".example",), ("bad.example",))
     assert confinement.writable == (Path("/var/tmp/x"),)
     assert place.home in confinement.hidden
+
+
+async def test_a_question_about_verification_says_what_it_runs_and_counts_for_that(place):
+    """Its call names nothing; what it stands for is in the question, and in what the answer is bound to."""
+    place.configure('{"verify": {"commands": ["echo one"], "autoVerify": false}}')
+    place.model.calls("verify").then_says("ok")
+    posted = await place.say("go")
+    asked = data(await place.heard("approval_requested"))
+    await place.harness.close()
+    place.configure('{"verify": {"commands": ["echo two > made"], "autoVerify": false}}')
+    await place.open()
+    await place.harness.recover()
+
+    await place.approve(asked["tool_call_id"])
+    await place.ended(posted)
+
+    assert "echo one" in asked["reason"]
+    assert "not those that were approved" in shown(place)
+    assert not (place.project / "made").exists()
+
+
+async def test_in_a_run_that_was_trusted_for_once_rules_that_changed_name_no_commands(place):
+    """An agent can write AGENTS.md; what it puts there is not run because a person trusted something else."""
+    text = "## Verification\n\n```sh\n{}\n```\n"
+    (place.project / "AGENTS.md").write_text(text.format("echo one"))
+    await place.reopen()
+    before = place.harness.site().config
+    (place.project / "AGENTS.md").write_text(text.format("echo other > made"))
+    after = place.harness.site().config
+
+    assert before.verify.commands == ("echo one",)
+    assert "echo other > made" not in after.verify.commands
+    assert any("AGENTS.md names other" in warning for warning in after.warnings)
+
+
+async def test_a_rule_that_denies_holds_for_verification_too(place):
+    """Also in a workspace that is trusted."""
+    rules = [{"tool": "shell", "command": "touch", "verdict": "deny"}]
+    verify = {"commands": ["touch made"], "maxAttempts": 0}
+    place.configure(json.dumps({"approval": {"requireForKinds": [], "rules": rules}, "verify": verify}))
+    place.model.calls("write_file", path="a.txt", content="a").then_says("ok")
+
+    await place.ask("go")
+
+    assert not (place.project / "made").exists()
+    assert "denies" in data(place.events("verification_completed")[-1])["reason"]

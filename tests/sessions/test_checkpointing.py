@@ -163,6 +163,55 @@ async def test_what_is_not_covered_is_said_once(place):
     assert told == [[{"code": "large", "files": 1, "paths": ["big"]}]] * 2
 
 
+async def test_an_ignored_file_that_changed_is_said(place):
+    """With its checkpoint, and once a session to the user; what nobody touched is not worth a word."""
+    (place.project / ".gitignore").write_text("*.env\n")
+    for name in ("a.env", "b.env", "c.env"):
+        (place.project / name).write_text("1")
+    place.model.calls("shell", command="rm a.env").then_calls("shell", command="echo 22 > b.env").then_says("ok")
+    await place.ask("go")
+
+    [notice] = place.events("notice")
+    assert data(notice) == {
+        "code": "ignored_changed",
+        "message": "Not covered by undo, since ignore rules leave it out, and changed or gone now: a.env.",
+    }
+    told = [(data(event)["omitted"], data(event)["changes"]) for event in place.events("checkpoint_created")]
+    none = {"added": 0, "modified": 0, "deleted": 0}
+    assert told == [
+        ([{"code": "ignored", "files": 1, "paths": ["a.env"]}], none),
+        ([{"code": "ignored", "files": 1, "paths": ["b.env"]}], none),
+    ]
+
+
+async def test_that_a_job_is_not_watched_is_said_once(place):
+    """When the first begins; not of one that is over with its call."""
+    command = "exec sleep 100"
+    place.model.calls("shell", command="true", background=True).then_says("ok")
+    await place.ask("go")
+    assert place.events("notice") == []
+    for _ in range(2):
+        place.model.calls("shell", command=command, background=True).then_says("ok")
+        await place.ask("go")
+
+    [notice] = place.events("notice")
+    assert data(notice) == {
+        "code": "job_not_covered",
+        "message": "Not covered by undo: what a job in the background changes after its call is answered.",
+    }
+
+
+async def test_that_a_command_that_was_moved_is_not_watched_any_more_is_said_too(place):
+    """It is a job from then on."""
+    place.model.calls("shell", command="echo up; exec sleep 100").then_says("ok")
+    posted = await place.say("go")
+    await place.heard("tool_output_delta")
+    await place.harness.jobs.move(place.session_id, None)
+    await place.ended(posted)
+
+    assert [data(event)["code"] for event in place.events("notice")] == ["job_not_covered"]
+
+
 async def test_the_users_edit_during_a_quick_call_stays_the_users(place, monkeypatch):
     """A tool that names its file changes that and nothing else."""
     (place.project / "mine").write_text("1")

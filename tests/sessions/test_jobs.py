@@ -318,3 +318,16 @@ async def test_a_command_carries_the_id_it_has_as_a_job(free):
     await free.heard("job_ended")
 
     assert free.harness.jobs.output(free.session_id, job_id, 0).text == f"{job_id}\n"
+
+
+async def test_what_a_job_said_is_found_after_a_restart(free):
+    """However much it said before; secrets are not."""
+    job_id = await start(free, "seq 1 60000; echo READY late; seq 1 30000")
+    await free.heard("job_ended")
+    await free.reopen()
+    for wanted in ("READY late", "never said"):
+        free.model.calls("job_read", id=job_id, wait_for=wanted, timeout_s=0).then_says("ok")
+        await free.ask("is it up?")
+
+    told = [data(event)["tool_result"] for event in free.events("tool_call_completed")[1:]]
+    assert [one["result"]["found"] for one in told] == [True, False]

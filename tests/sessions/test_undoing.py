@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 
 import pytest
 
-from agi.checkpoints import restoring
+from agi.checkpoints import composing, restoring
 from agi.checkpoints.opened import store_at
 from agi.errors import Conflict, DiskFull, Invalid, NotFound
 from agi.eventlog import leases
@@ -456,3 +457,44 @@ async def test_a_rebuilt_log_knows_what_was_taken_back(place):
     await place.open()
 
     assert [message.reverted for message in place.messages()] == [True, True]
+
+
+async def test_what_the_user_did_while_a_command_ran_is_in_the_way(place, monkeypatch):
+    """Nobody can tell it from what the command did late; what it did at once is its own."""
+    monkeypatch.setattr(composing, "LONG_NS", 0)
+    (place.project / "mine").write_text("0")
+    place.model.calls("shell", command="echo 1 > a; while [ ! -f go ]; do sleep 0.01; done").then_says("done")
+    posted = await place.say("build it")
+    await place.until(lambda: (place.project / "a").exists())
+    await place.until(lambda: time.time_ns() - (place.project / "a").stat().st_ctime_ns > composing.EARLY_NS)
+    (place.project / "mine").write_text("hours of work")
+    (place.project / "go").touch()
+    await place.ended(posted)
+    # Under load the command itself may have been late.
+    late = {"go", "mine"}
+    preview = await revert(place, preview=True)
+    assert late <= {one.path for one in preview.conflicts} <= {*late, "a"}
+    assert {one.reason for one in preview.conflicts} == {"during_command"}
+    with pytest.raises(Conflict, match=r"may, while a command ran, have changed .*mine") as caught:
+        await revert(place)
+    assert caught.value.code == "files_changed"
+    assert (place.project / "mine").read_text() == "hours of work"
+
+    await revert(place, paths=["a"], force=["a"])
+    assert not (place.project / "a").exists()
+    await revert(place, force=["mine", "go"])
+    assert (place.project / "mine").read_text() == "0"
+
+
+async def test_an_ignored_file_that_a_command_removed_is_named(place):
+    """It does not come back, and the preview says so before anything is done."""
+    (place.project / ".gitignore").write_text(".env\n")
+    (place.project / ".env").write_text("SECRET=1")
+    (place.project / "a").write_text("0")
+    await run(place, "rm .env; echo 1 > a")
+
+    done = await revert(place)
+
+    assert [file.path for file in done.files] == ["a"]
+    assert [(one.path, "ignored" in one.reason) for one in done.unrestored] == [(".env", True)]
+    assert (await place.harness.diff(place.session_id)).summary["files"] == 0

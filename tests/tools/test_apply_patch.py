@@ -103,20 +103,51 @@ async def test_it_is_told_where_hunks_were_found_and_how(desk):
 
 async def test_a_patch_that_was_applied_before_changes_nothing_and_says_so(desk):
     """For each file by itself; but half of a file is neither."""
-    desk.write("a", "first line\nsecond line\n")
+    desk.write("a", "first line\nsecond line\nthird line\n")
     desk.write("b", "x\n")
-    done = ["*** Update File: a", "@@", "-1st line", "+first line"]
+    done = ["*** Update File: a", "@@", "-1st line", "+first line", " second line"]
 
     result = await desk.use("apply_patch", **patch(*done, "*** Update File: b", "@@", "-x", "+y"))
     again = await desk.use("apply_patch", **patch(*done))
-    half = await desk.use("apply_patch", **patch(*done, "@@", "-second line", "+2nd line"))
+    half = await desk.use("apply_patch", **patch(*done, "@@", "-third line", "+3rd line"))
 
     assert result.parts[0].text == "Changed:\n= a (already applied)\nM b"
     assert (again.ok, again.changed, again.artifact) == (True, False, UNSET)
     assert again.parts[0].text.startswith("Nothing to change")
     assert not half.ok
     assert "Hunk 1: is already applied, at line 1; leave it out." in half.error
-    assert desk.tree() == {"a": b"first line\nsecond line\n", "b": b"y\n"}
+    assert desk.tree() == {"a": b"first line\nsecond line\nthird line\n", "b": b"y\n"}
+
+
+TWO = (
+    "def a():\n    config = read_config(path)\n    return config\n\n"
+    "def b():\n    config = load_cfg(path)\n    return config\n"
+)
+STALE = ("-    config = load_config(path)", "+    config = read_config(path)")
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["*** Update File: f.py", "@@ def b():", *STALE],
+        ["*** Update File: f.py", "@@ def b():", *STALE, "     return config"],
+        ["*** Update File: f.py", "@@ def a():", "@@ def b():", *STALE],
+        ["*** Update File: f.py", "@@ def gone():", *STALE],
+        ["*** Update File: f.py", "@@", *STALE],
+        ["*** Update File: f.py", "@@", *STALE, "     return config"],
+    ],
+)
+async def test_a_stale_hunk_is_not_taken_for_applied_because_its_new_lines_stand_elsewhere(desk, lines):
+    """Nor is the other half of the patch made then."""
+    desk.write("f.py", TWO)
+    desk.write("other", "x\n")
+    before = desk.tree()
+
+    result = await desk.use("apply_patch", **patch("*** Update File: other", "@@", "-x", "+y", *lines))
+
+    assert (result.ok, result.changed) == (False, False)
+    assert "already" not in result.error
+    assert desk.tree() == before
 
 
 async def test_only_what_was_shown_for_approval_is_done(desk):

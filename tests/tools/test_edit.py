@@ -3,6 +3,8 @@
 import pytest
 from msgspec import UNSET
 
+from agi.editing.seen import Seen
+
 
 async def test_a_piece_of_text_is_replaced_and_shown_as_a_diff(desk):
     """The result says where."""
@@ -40,14 +42,44 @@ async def test_text_that_differs_in_blanks_only_is_found_and_it_is_said(desk):
     assert desk.tree() == {"a": b"if x:\r\n\tone()  \r\n\tthree()\r\n"}
 
 
-async def test_text_that_was_replaced_before_is_no_failure(desk):
-    """Nothing changed, and nothing counts as changed."""
-    desk.write("a", "value = compute_new(1)\n")
+async def test_text_that_is_not_there_is_no_success_if_the_new_one_is(desk):
+    """It may stand there for another reason; the model is told where, and decides."""
+    desk.write("a", "def a():\n    config = read_config(path)\n\ndef b():\n    config = load_cfg(path)\n")
+    before = desk.tree()
 
-    result = await desk.use("edit", path="a", old_text="value = old(1)", new_text="value = compute_new(1)")
+    result = await desk.use(
+        "edit", path="a", old_text="config = load_config(path)", new_text="config = read_config(path)"
+    )
+
+    assert (result.ok, result.changed) == (False, False)
+    assert "The new text stands at line 2 already" in result.error
+    assert desk.tree() == before
+
+
+async def test_text_that_is_the_same_but_for_its_punctuation_changes_nothing(desk):
+    """The old text was found, and is what the new one is."""
+    desk.write("a", "say “hi”\n")
+
+    result = await desk.use("edit", path="a", old_text='say "hi"', new_text="say “hi”")
 
     assert (result.ok, result.changed, result.artifact) == (True, False, UNSET)
     assert result.parts[0].text == "Nothing to change: a already has the new text."
+
+
+async def test_an_edit_of_a_file_that_changed_since_it_was_read_says_so(desk):
+    """Once it is read again, no more."""
+    desk.seen = Seen()
+    desk.write("a", "one\ntwo\n")
+    await desk.use("read_file", path="a")
+    desk.write("a", "one\ntwo\ntheirs\n")
+
+    first = await desk.text("edit", path="a", old_text="two", new_text="2")
+    await desk.use("read_file", path="a")
+    second = await desk.text("edit", path="a", old_text="one", new_text="1")
+
+    assert first == "Edited a at line 2. The file changed since you last read it."
+    assert second == "Edited a at line 1."
+    assert desk.tree() == {"a": b"1\n2\ntheirs\n"}
 
 
 @pytest.mark.parametrize(

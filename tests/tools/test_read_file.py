@@ -248,6 +248,33 @@ async def test_what_was_read_is_remembered_for_edits(desk):
     assert desk.seen.digest("dir/a") == hashlib.sha256(b"1\n2\n").hexdigest()
 
 
+async def test_only_what_was_shown_counts_as_read(desk):
+    """Pages add up; a line that was cut counts once it is shown whole."""
+    desk.seen = Seen()
+    desk.write("a", "1\n" + "x" * 3_000 + "\n3\n")
+
+    await desk.use("read_file", path="a")
+    cut = desk.seen.unshown("a")
+    await desk.use("read_file", path="a", start_line=2, end_line=2)
+
+    assert (cut, desk.seen.unshown("a")) == (range(1, 2), None)
+
+
+async def test_a_notebook_shown_as_text_was_not_read_as_it_is(desk):
+    """Its file holds more than is shown; nor was a picture or a program read by what is told of it."""
+    desk.seen = Seen()
+    desk.write("a.ipynb", json.dumps(NOTEBOOK))
+    desk.write("b", b"\x7fELF\0\0")
+    desk.write("empty", "")
+    for path in ("a.ipynb", "b", "empty"):
+        await desk.use("read_file", path=path)
+    told = [desk.seen.unshown(path) for path in ("a.ipynb", "b", "empty")]
+    await desk.use("read_file", path="a.ipynb", start_line=1)
+
+    assert told == [range(0), range(0), None]
+    assert desk.seen.unshown("a.ipynb") is None
+
+
 async def test_a_mark_at_the_beginning_is_not_shown(desk):
     """The byte order mark is kept out of the text."""
     desk.write("a", b"\xef\xbb\xbfhello\n")

@@ -70,15 +70,32 @@ async def test_reading_a_file_is_what_makes_it_known(desk):
     assert fresh.ok
 
 
-async def test_what_was_no_text_is_replaced_without_lines_to_show(desk):
-    """There is nothing to compare with."""
-    desk.write("a", b"\xff\0")
+async def test_what_was_no_text_is_left_alone(desk):
+    """Nothing of how it is written could be kept."""
+    desk.write("a", b"caf\xe9\n")
 
     result = await desk.use("write_file", path="a", content="text")
 
-    assert result.ok
-    assert "Binary files differ" in result.artifact.patch
-    assert desk.tree() == {"a": b"text"}
+    assert (result.ok, result.changed) == (False, False)
+    assert "byte 0xe9 at offset 3" in result.error
+    assert desk.tree() == {"a": b"caf\xe9\n"}
+
+
+async def test_a_file_of_which_only_some_lines_were_read_is_not_replaced(desk):
+    """It is said which lines are missing; pages add up, and changing parts of it is possible all the while."""
+    desk.seen = Seen()
+    desk.write("big", "".join(f"{number}\n" for number in range(1, 5001)))
+    await desk.use("read_file", path="big", start_line=1, end_line=2)
+
+    refused = await desk.use("write_file", path="big", content="x\n")
+    edited = await desk.use("edit", path="big", old_text="4321", new_text="one")
+    for start in (2001, 1, 4001):
+        await desk.use("read_file", path="big", start_line=start)
+    written = await desk.use("write_file", path="big", content="x\n")
+
+    assert "read only a part of it: lines 3-5000 were not shown" in refused.error
+    assert (edited.ok, written.ok) == (True, True)
+    assert desk.tree() == {"big": b"x\n"}
 
 
 async def test_places_that_are_off_limits_stay_untouched(desk):

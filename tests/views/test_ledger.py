@@ -15,9 +15,17 @@ def take(ledger: Ledger, command: str = "test", status: str = "passed", turn: st
     ledger.take(ev.Event.of(SEQ, "", "sess_1", turn, told), told)
 
 
-def end(ledger: Ledger, fingerprint: str) -> None:
-    usage = Usage()
-    ledger.end(ev.TurnCompleted(message_id=None, stop_reason="end_turn", steps=1, usage=usage, fingerprint=fingerprint))
+def end(ledger: Ledger, fingerprint: str, verification: ev.Verification = "verified") -> None:
+    ledger.end(
+        ev.TurnCompleted(
+            message_id=None,
+            stop_reason="end_turn",
+            steps=1,
+            usage=Usage(),
+            fingerprint=fingerprint,
+            verification=verification,
+        )
+    )
 
 
 def test_a_run_is_found_by_its_command_and_the_files():
@@ -106,3 +114,21 @@ def test_a_turns_end_takes_what_was_mended_off_the_old_failures():
     assert (before.failing, ledger.left) == (marks(("b",)), "y")
     end(ledger, "")
     assert ledger.left == "y"
+
+
+def test_a_failure_that_names_no_test_is_known_by_what_it_printed():
+    """Only there: names are the better mark."""
+    ledger = Ledger()
+    take(ledger, status="failed", exit_code=1, output="no\n", fingerprint="x")
+    take(ledger, "named", status="failed", exit_code=1, output="no\n", failing=("a",), fingerprint="x")
+
+    assert [bool(check.like) for check in ledger.checks] == [True, False]
+
+
+def test_a_turn_that_ended_stale_leaves_nothing_known_of_its_files():
+    """What it changed last may be what no fingerprint covers."""
+    ledger = Ledger()
+    take(ledger, fingerprint="x")
+    end(ledger, "x", "stale")
+
+    assert ledger.find("test", "x") is None

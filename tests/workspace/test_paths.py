@@ -63,7 +63,17 @@ def test_other_places_may_be_read(location):
 
 @pytest.mark.parametrize(
     "location",
-    [".agi/config.json", ".agi", ".git/config", ".git/hooks/pre-commit", ".git", "sub/.git/hooks/x", ".GIT/Config"],
+    [
+        ".agi/config.json",
+        ".agi",
+        ".git/config",
+        ".git/hooks/pre-commit",
+        ".git",
+        "sub/.git/hooks/x",
+        ".GIT/Config",
+        ".mcp.json",
+        "a/.MCP.json",
+    ],
 )
 def test_our_folder_and_gits_may_not_be_written(location):
     """A file written there could become a command that runs later."""

@@ -11,9 +11,16 @@ from hashlib import sha256
 from msgspec import Struct
 
 from agi.checkpoints.ledger import Seen, Step
-from agi.checkpoints.nodes import Change, Known, Node, reason_of
+from agi.checkpoints.nodes import Change, Known, Node, is_ignored, reason_of
 from agi.checkpoints.paths import shown
 from agi.protocol.checkpoints import RevertConflict, Unrestored
+
+LONG_NS = 2_000_000_000
+"""A command that took less leaves nobody the time to work beside it."""
+EARLY_NS = 500_000_000
+"""What a longer one changed last this soon after it began is its own: most write at once, and then run or wait."""
+MOST_IGNORED = 100
+"""How many ignored files are named."""
 
 Done = tuple[Step, Sequence[Seen]]
 """A step and the changes in it."""
@@ -33,6 +40,8 @@ class Net(Struct):
     """Whether one of the steps was cut off, so that nobody can tell whose changes it saw."""
     elsewhere: str = ""
     """Another session that was at work at the same time and may have made the change."""
+    doubtful: bool = False
+    """Whether it was changed late in a long command, which the user may have done as well."""
 
 
 class Plan(Struct, frozen=True, kw_only=True):
@@ -63,12 +72,17 @@ def compose(steps: Sequence[Done], others: Sequence[Done] = ()) -> dict[str, Net
             net.interrupted = net.interrupted or step.cause == "interrupted"
             if step.named is None:
                 net.elsewhere = net.elsewhere or _claimed(path, first.number, last.number, others)
+                net.doubtful = net.doubtful or _is_doubtful(step, last)
     return nets
 
 
 def changed(nets: Mapping[str, Net]) -> list[Change]:
-    """What is different in the end."""
-    return [Change(net.path, net.before, net.after) for net in nets.values() if net.before != net.after]
+    """What is different in the end; not what is ignored, of which nobody knows more than that."""
+    return [
+        Change(net.path, net.before, net.after)
+        for net in nets.values()
+        if net.before != net.after and not is_ignored(net.before)
+    ]
 
 
 def plan(
@@ -83,8 +97,12 @@ def plan(
     moves: list[Change] = []
     conflicts: list[RevertConflict] = []
     unrestored: list[Unrestored] = []
+    ignored: list[str] = []
     for path in sorted(filter(wanted, nets)):
         net, there = nets[path], now.get(path)
+        if is_ignored(net.before):
+            ignored.append(path)
+            continue
         current = None if there is None or there.node.kind == "passed" else there.node
         if current == net.before:
             continue
@@ -100,6 +118,7 @@ def plan(
             conflicts.append(conflict)
         if conflict is None or path in forced:
             moves.append(Change(path, current, net.before))
+    unrestored = sorted([*unrestored, *_ignored(ignored)], key=lambda one: one.path)
     return Plan(moves=tuple(moves), conflicts=tuple(conflicts), unrestored=tuple(unrestored))
 
 
@@ -121,6 +140,21 @@ def _claimed(path: str, first: int, last: int, others: Sequence[Done]) -> str:
     return ""
 
 
+def _is_doubtful(step: Step, last: Seen) -> bool:
+    """Whether a change in a command may as well be the user's. What is gone can only be brought back."""
+    if step.ended - step.began < LONG_NS or last.change.after is None:
+        return False
+    return abs(last.at - step.began) > EARLY_NS
+
+
+def _ignored(paths: Sequence[str]) -> Iterator[Unrestored]:
+    """What ignore rules leave out, up to a limit; the last one named says how many there are besides."""
+    reason = "It changed or is gone, and what it held was not kept, since it is ignored."
+    for number, path in enumerate(paths[:MOST_IGNORED], 1):
+        more = len(paths) - number if number == MOST_IGNORED else 0
+        yield Unrestored(path=shown(path), reason=f"{reason} So are {more} more." if more else reason)
+
+
 def _conflict(net: Net, current: Node | None, later: Callable[[Net], str]) -> RevertConflict | None:
     path = shown(net.path)
     if current != net.after:
@@ -129,7 +163,9 @@ def _conflict(net: Net, current: Node | None, later: Callable[[Net], str]) -> Re
         return RevertConflict(path=path, reason="changed_between")
     if net.elsewhere:
         return RevertConflict(path=path, reason="changed_elsewhere", session_id=net.elsewhere)
-    return RevertConflict(path=path, reason="interrupted") if net.interrupted else None
+    if net.interrupted:
+        return RevertConflict(path=path, reason="interrupted")
+    return RevertConflict(path=path, reason="during_command") if net.doubtful and current is not None else None
 
 
 def _is_folder(node: Node | None) -> bool:

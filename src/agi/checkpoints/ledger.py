@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from time import time_ns
 from typing import Any
 
 import msgspec
@@ -31,22 +31,24 @@ _FIELDS = (
     "first",
     "last",
     "made_at",
+    "began",
+    "ended",
 )
 _STEPS = (
-    "SELECT number, id, session, turn, call, workspace, cause, owner, named, first, last, made_at FROM steps"
-    " WHERE {} ORDER BY number"
+    "SELECT number, id, session, turn, call, workspace, cause, owner, named, first, last, made_at, began, ended"
+    " FROM steps WHERE {} ORDER BY number"
 )
 _CHANGES = (
-    "SELECT number, path, before_kind, before_mode, before_size, before_key, after_kind, after_mode, after_size,"
+    "SELECT number, at, path, before_kind, before_mode, before_size, before_key, after_kind, after_mode, after_size,"
     " after_key FROM changes WHERE workspace=? AND number>? AND number<=? ORDER BY number"
 )
 _NEW_CHANGE = (
     "INSERT INTO changes (workspace, path, before_kind, before_mode, before_size, before_key, after_kind, after_mode,"
-    " after_size, after_key) VALUES (?,?,?,?,?,?,?,?,?,?)"
+    " after_size, after_key, at) VALUES (?,?,?,?,?,?,?,?,?,?,?)"
 )
 _NEW_STEP = (
-    "INSERT INTO steps (id, session, turn, call, workspace, cause, owner, named, first, made_at)"
-    " VALUES (?,?,?,?,?,?,?,?,(SELECT coalesce(max(number), 0) FROM changes),?)"
+    "INSERT INTO steps (id, session, turn, call, workspace, cause, owner, named, first, made_at, began)"
+    " VALUES (?,?,?,?,?,?,?,?,(SELECT coalesce(max(number), 0) FROM changes),?,?)"
 )
 
 
@@ -66,6 +68,9 @@ class Step(Struct, frozen=True, kw_only=True):
     first: int
     last: int | None
     made_at: int
+    began: int = 0
+    """In nanoseconds, like the times of files; 0 if nobody knows."""
+    ended: int = 0
 
 
 class Seen(Struct, frozen=True):
@@ -73,6 +78,8 @@ class Seen(Struct, frozen=True):
 
     number: int
     change: Change
+    at: int = 0
+    """When the disk says that it was made, in nanoseconds; 0 if nobody knows."""
 
 
 def open_step(
@@ -88,18 +95,19 @@ def open_step(
 ) -> Step:
     """Write down that something is about to change files."""
     known = None if named is None else msgspec.json.encode([os.fsencode(path).hex() for path in named])
-    db.execute(_NEW_STEP, (id, session, turn, call, workspace, cause, this_process(), known, int(time.time())))
+    now = time_ns()
+    db.execute(_NEW_STEP, (id, session, turn, call, workspace, cause, this_process(), known, now // 10**9, now))
     return next(_steps(db, "id=?", id))
 
 
-def close_step(db: sqlite3.Connection, step: Step, *, cause: str = "") -> Step | None:
+def close_step(db: sqlite3.Connection, step: Step, *, cause: str = "", ended: int = 0) -> Step | None:
     """It is over; None, and no trace of it, if it changed nothing."""
     last = int(db.execute("SELECT coalesce(max(number), 0) FROM changes").fetchone()[0])
-    closed = msgspec.structs.replace(step, last=last, cause=cause or step.cause)
+    closed = msgspec.structs.replace(step, last=last, cause=cause or step.cause, ended=ended)
     if not changes_of(db, closed):
         drop_step(db, step)
         return None
-    db.execute("UPDATE steps SET last=?, cause=? WHERE number=?", (last, closed.cause, step.number))
+    db.execute("UPDATE steps SET last=?, cause=?, ended=? WHERE number=?", (last, closed.cause, ended, step.number))
     db.execute("DELETE FROM plans WHERE step=?", (step.number,))
     return closed
 
@@ -131,15 +139,18 @@ def steps_beside(db: sqlite3.Connection, workspace: int, session: str, first: in
     return list(_steps(db, where, workspace, session, last, first))
 
 
-def add_changes(db: sqlite3.Connection, workspace: int, changes: Sequence[Change]) -> None:
-    """Put changes at the end of the workspace's history."""
-    db.executemany(_NEW_CHANGE, [(workspace, *change_row(one)) for one in changes])
+def add_changes(
+    db: sqlite3.Connection, workspace: int, changes: Sequence[Change], times: Mapping[str, int] | None = None
+) -> None:
+    """Put changes at the end of the workspace's history, with the times at which the disk says they were made."""
+    times = times or {}
+    db.executemany(_NEW_CHANGE, [(workspace, *change_row(one), times.get(one.path, 0)) for one in changes])
 
 
 def changes_of(db: sqlite3.Connection, step: Step) -> list[Seen]:
     """What was changed in a step; of one that named its paths, only these and the folders above them."""
     rows = db.execute(_CHANGES, (step.workspace, step.first, step.last if step.last is not None else 1 << 62))
-    seen = [Seen(number, change_of(*rest)) for number, *rest in rows]
+    seen = [Seen(number, change_of(*rest), at) for number, at, *rest in rows]
     if step.named is None:
         return seen
     above = {path[:at] for path in step.named for at, char in enumerate(path) if char == "/"}

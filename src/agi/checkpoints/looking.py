@@ -16,7 +16,7 @@ from itertools import islice
 from msgspec import Struct, field
 
 from agi.checkpoints.ignoring import Ignored, RuleBook
-from agi.checkpoints.nodes import Known, Stamp
+from agi.checkpoints.nodes import IGNORED, Known, Stamp
 from agi.workspace.handle import SKIPPED, Workspace
 from agi.workspace.walking import RULES_FILE
 
@@ -38,6 +38,8 @@ class Look(Struct):
     """Those of them that are not as they were known to be."""
     passed: dict[str, str] = field(default_factory=dict)
     """What is not covered, and why: `ignored`, `special` or `other_device`."""
+    stamps: dict[str, Stamp] = field(default_factory=dict)
+    """Of files that are ignored."""
     closed: set[str] = field(default_factory=set)
     """Folders that could not be listed, or not to their end."""
     missing: set[str] = field(default_factory=set)
@@ -147,7 +149,7 @@ class _Walk:
             path = base + item.name
             before = known.get(path)
             if (before is None or before.node.kind == "passed") and self._is_ignored(item, path, rules):
-                self._look.passed[path] = "ignored"
+                self._pass_over(item, path)
                 continue
             try:
                 info = item.stat(follow_symlinks=False)
@@ -199,6 +201,18 @@ class _Walk:
         if (is_folder and item.name in SKIPPED) or item.name.startswith(OWN_PREFIX):
             return True
         return rules.names(path, is_folder)
+
+    def _pass_over(self, item: os.DirEntry[str], path: str) -> None:
+        """It is not covered, but of a file one can see whether it changes; what a revert makes is nobody's."""
+        if item.name.startswith(OWN_PREFIX):
+            return
+        if not item.is_dir(follow_symlinks=False):
+            try:
+                info = item.stat(follow_symlinks=False)
+            except OSError:
+                return  # gone meanwhile
+            self._look.stamps[path] = (info.st_mode, info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
+        self._look.passed[path] = IGNORED
 
     def _apart(self, root: int) -> None:
         """Look at single files in folders that were not entered, if they are known or asked for."""

@@ -44,6 +44,8 @@ class Change(NamedTuple):
 
 
 PASSED = Known(Node("passed"))
+IGNORED = "ignored"
+"""The reason of what ignore rules leave out."""
 
 
 def key_of(data: bytes) -> bytes:
@@ -62,14 +64,27 @@ def opaque(stamp: Stamp, reason: str) -> Node:
     return Node("opaque", permissions(mode), size, f"{reason}:{size}:{written}:{inode}".encode())
 
 
+def ignored(stamp: Stamp | None) -> Known:
+    """What ignore rules leave out: of a file it is known that it changed, of a folder only that it is there."""
+    if stamp is None:
+        return Known(Node("passed", key=IGNORED.encode()))
+    _, size, written, _, inode = stamp
+    return Known(Node("passed", key=f"{IGNORED}:{size}:{written}:{inode}".encode()))
+
+
+def is_ignored(node: Node | None) -> bool:
+    """Whether ignore rules leave it out."""
+    return node is not None and node.kind == "passed" and reason_of(node) == IGNORED
+
+
 def reason_of(node: Node) -> str:
-    """Why a file is opaque."""
+    """Why a file is opaque, or passed."""
     return node.key.partition(b":")[0].decode()
 
 
 def counted(changes: list[Change]) -> tuple[int, int, int]:
-    """How many files came, changed and went; folders do not count."""
-    files = [one for one in changes if any(node is not None and node.kind != "folder" for node in one[1:])]
+    """How many files came, changed and went; folders do not count, nor what is ignored."""
+    files = [one for one in changes if any(map(_is_file, one[1:])) and not is_ignored(one.before)]
     added = sum(_is_file(one.after) and not _is_file(one.before) for one in files)
     deleted = sum(_is_file(one.before) and not _is_file(one.after) for one in files)
     return added, len(files) - added - deleted, deleted

@@ -13,7 +13,7 @@ from agi.checkpoints import ledger
 from agi.checkpoints.composing import Done, Net, Plan, compose, plan
 from agi.checkpoints.ledger import Step
 from agi.checkpoints.looking import folder_at, root_of
-from agi.checkpoints.nodes import Change, Node
+from agi.checkpoints.nodes import Change, Node, is_ignored
 from agi.checkpoints.restoring import clean_up, restore, stands
 from agi.checkpoints.store import Store, get_blob
 from agi.checkpoints.tracking import Closed, Tracker
@@ -64,7 +64,8 @@ def plan_revert(
     `wanted` and `forced` choose from the paths that were changed.
     """
     with tracker.store.reading() as db:
-        touched = done_by(db, session, ids).keys()
+        # What is ignored is not read, not even now: it may be a secret.
+        touched = [path for path, net in done_by(db, session, ids).items() if not is_ignored(net.before)]
     tracker.look(only=touched)
     with tracker.store.reading() as db:
         nets = done_by(db, session, ids)

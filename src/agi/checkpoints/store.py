@@ -22,7 +22,7 @@ from agi.errors import Damaged, DiskFull, StorageError
 
 FILE = "objects.sqlite"
 BUSY_S = 60.0
-VERSION = 1
+VERSION = 2
 REMEMBERED = 4
 """How many workspaces' files are kept in mind."""
 _FULL = (sqlite3.SQLITE_FULL,)
@@ -39,16 +39,19 @@ CREATE TABLE files (workspace INTEGER NOT NULL, path BLOB NOT NULL, kind TEXT NO
   size INTEGER NOT NULL, key BLOB NOT NULL, stamp BLOB, PRIMARY KEY (workspace, path)) WITHOUT ROWID;
 CREATE TABLE steps (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, session TEXT NOT NULL,
   turn TEXT, call TEXT NOT NULL, workspace INTEGER NOT NULL, cause TEXT NOT NULL, owner TEXT NOT NULL, named BLOB,
-  first INTEGER NOT NULL, last INTEGER, made_at INTEGER NOT NULL);
+  first INTEGER NOT NULL, last INTEGER, made_at INTEGER NOT NULL, began INTEGER NOT NULL DEFAULT 0,
+  ended INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX steps_session ON steps (session);
 CREATE INDEX steps_open ON steps (workspace) WHERE last IS NULL;
 CREATE TABLE changes (number INTEGER PRIMARY KEY AUTOINCREMENT, workspace INTEGER NOT NULL, path BLOB NOT NULL,
   before_kind TEXT, before_mode INTEGER, before_size INTEGER, before_key BLOB,
-  after_kind TEXT, after_mode INTEGER, after_size INTEGER, after_key BLOB);
+  after_kind TEXT, after_mode INTEGER, after_size INTEGER, after_key BLOB, at INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE plans (step INTEGER NOT NULL, number INTEGER NOT NULL, path BLOB NOT NULL,
   before_kind TEXT, before_mode INTEGER, before_size INTEGER, before_key BLOB,
   after_kind TEXT, after_mode INTEGER, after_size INTEGER, after_key BLOB, PRIMARY KEY (step, number)) WITHOUT ROWID;
 """
+_SINCE_1 = (("steps", "began"), ("steps", "ended"), ("changes", "at"))
+"""Columns that version 1 had not."""
 
 
 class Store:
@@ -202,8 +205,13 @@ def _prepared(path: Path) -> sqlite3.Connection:
             db.execute("INSERT INTO origin VALUES (?)", (_inode(path),))
             db.execute(f"PRAGMA user_version={VERSION}")
         _refuse_foreign(db, path)
-        if db.execute("PRAGMA user_version").fetchone()[0] > VERSION:
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+        if version > VERSION:
             raise StorageError(f"{path} was written by a newer version.", hint="Update agi.", code="database_too_new")
+        if version < VERSION:
+            for table, column in _SINCE_1:
+                db.execute(f"ALTER TABLE {table} ADD COLUMN {column} INTEGER NOT NULL DEFAULT 0")
+            db.execute(f"PRAGMA user_version={VERSION}")
         db.execute("COMMIT")
     except BaseException:
         db.close()

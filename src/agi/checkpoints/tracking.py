@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+import time
 from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
 
@@ -17,7 +18,7 @@ from agi.checkpoints import ledger
 from agi.checkpoints.index import Index
 from agi.checkpoints.ledger import Seen, Step
 from agi.checkpoints.looking import Look, folder_at, look, look_at, root_of
-from agi.checkpoints.nodes import PASSED, Change, Known, Node, permissions, reason_of
+from agi.checkpoints.nodes import IGNORED, PASSED, Change, Known, Node, ignored, is_ignored, permissions, reason_of
 from agi.checkpoints.paths import shown
 from agi.checkpoints.reading import read_node
 from agi.checkpoints.store import Store, put_blob
@@ -28,6 +29,8 @@ from agi.workspace.handle import Workspace
 BATCH = 32 * 1024 * 1024
 """How much is read in one transaction while a workspace is looked at for the first time."""
 NAMED = 5
+UNTOLD = frozenset({".git", ".agi", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"})
+"""What may go without a word: caches, and what a sandbox puts in place of what is not there while a command runs."""
 
 
 class Closed(Struct, frozen=True):
@@ -81,9 +84,10 @@ class Tracker:
 
     def end(self, step: Step, *, also: Collection[str] = ()) -> Closed | None:
         """Look again, and close the step; None if it changed nothing."""
+        over = time.time_ns()
         self.look(also, only=step.named)
         with self.store.writing(durable=False) as db:
-            return _closed(db, ledger.close_step(db, step))
+            return _closed(db, ledger.close_step(db, step, ended=over))
 
     def is_left_open(self, session: str) -> bool:
         """Whether a step of this session, or of a process that is gone, was never closed; a whole look can do that."""
@@ -116,7 +120,7 @@ class Tracker:
         """What is not covered, as of the last look."""
         found: dict[str, list[str]] = {}
         for path, reason in self._last.passed.items():
-            if reason != "ignored":
+            if reason != IGNORED:
                 found.setdefault(reason, []).append(path)
         with self.store.lock:
             for path, known in self.store.index(self.workspace.root).known.items():
@@ -146,7 +150,7 @@ class Tracker:
                 index.update(db, _different(index, found), whole=False)
                 return False
         found = _different(index, found)
-        for step in self._write_down(db, index, found):
+        for step in self._write_down(db, index, found, seen):
             if step.cause != "revert" and not ledger.is_alive(step.owner):
                 ledger.close_step(db, step, cause="interrupted")
         if found or not index.is_whole:
@@ -160,7 +164,7 @@ class Tracker:
         found: dict[str, Known | None] = dict.fromkeys(seen.missing & index.known.keys())
         found.update(self._read(db, index, root, seen))
         found = _different(index, found)
-        self._write_down(db, index, found)
+        self._write_down(db, index, found, seen)
         if found:
             index.update(db, found, whole=False)
         self._absent = frozenset(seen.missing)
@@ -201,19 +205,26 @@ class Tracker:
             put_blob(db, known.node.key, data)
         return known
 
-    def _write_down(self, db: sqlite3.Connection, index: Index, found: dict[str, Known | None]) -> list[Step]:
+    def _write_down(
+        self, db: sqlite3.Connection, index: Index, found: dict[str, Known | None], seen: Look
+    ) -> list[Step]:
         """Put the changes into the history, if somebody's step is under way; gives those that are."""
         under_way = ledger.open_steps(db, index.id)
         if under_way:
-            ledger.add_changes(db, index.id, list(self._changes(index, found)))
+            changes = list(self._changes(index, found))
+            times = {one.path: seen.fresh[one.path][3] for one in changes if one.path in seen.fresh}
+            ledger.add_changes(db, index.id, changes, times)
         return under_way
 
     def _changes(self, index: Index, found: dict[str, Known | None]) -> Iterator[Change]:
         new: set[str] = set()
         for path in sorted(found):
             was, now = index.known.get(path), found[path]
-            before = None if was is None or was == PASSED else was.node
-            after = None if now is None or now == PASSED else now.node
+            if was is not None and is_ignored(was.node):
+                if now is None or is_ignored(now.node):  # otherwise it only came into view
+                    yield Change(path, was.node, None if now is None else now.node)
+                continue
+            before, after = _covered(was), _covered(now)
             if before is None and after is not None and not self._is_new(index, path, new):
                 continue
             if path and before != after:
@@ -224,7 +235,8 @@ class Tracker:
         """Whether it is certain that there was nothing before: not a file that only came into view."""
         if path in self._absent:
             return True
-        if index.known.get(path) == PASSED or not index.is_whole:
+        known = index.known.get(path)
+        if (known is not None and known.node.kind == "passed") or not index.is_whole:
             return False
         folder = path.rpartition("/")[0]
         above = index.known.get(folder)
@@ -244,12 +256,26 @@ def _closed(db: sqlite3.Connection, step: Step | None) -> Closed | None:
 
 def _passed_or_gone(index: Index, seen: Look) -> Iterator[tuple[str, Known | None]]:
     """What is known and was not found, what is not looked at, and folders that can no longer be listed."""
-    for path in index.known.keys() - seen.there:
-        yield path, PASSED if path in seen.passed else None
-    for path in seen.passed.keys() - index.known.keys():
-        yield path, PASSED
+    for path in index.known.keys() - seen.there - seen.passed.keys():
+        if index.known[path].node.kind not in ("passed", "folder") or not _is_hidden(path, seen):
+            yield path, None
+    for path, reason in seen.passed.items():
+        if path not in seen.there:
+            told = reason == IGNORED and path.rpartition("/")[2] not in UNTOLD
+            yield path, ignored(seen.stamps.get(path)) if told else PASSED
     for path in seen.closed & index.known.keys():
         yield path, Known(index.known[path].node)
+
+
+def _is_hidden(path: str, seen: Look) -> bool:
+    """Whether a folder above it could not be listed, so that not being seen says nothing."""
+    return bool(seen.closed) and any(
+        path[:at] in seen.closed for at in (0, *(at for at, char in enumerate(path) if char == "/"))
+    )
+
+
+def _covered(known: Known | None) -> Node | None:
+    return None if known is None or known.node.kind == "passed" else known.node
 
 
 def _different(index: Index, found: dict[str, Known | None]) -> dict[str, Known | None]:

@@ -199,6 +199,7 @@ def _verified(data: ev.VerificationCompleted) -> str:
         case "failed" if data.pre_existing:
             return f"– fails as before: {command}{code}"
         case "failed":
-            return f"✗ verification failed: {command}{code}"
+            why = f": {line(data.reason, 200)}" if data.reason else ""
+            return f"✗ verification failed: {command}{code}{why}"
     what = "not known what fails before any change" if data.baseline else "not verified"
     return f"– {what}: {line(data.reason, 200)}" if command else ""

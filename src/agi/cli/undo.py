@@ -6,7 +6,7 @@ May import: errors, protocol, client, cli.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -29,6 +29,7 @@ _WHY = {
     "changed_since": "changed since, by you or another program",
     "changed_between": "changed by you or another program in between",
     "changed_elsewhere": "possibly changed by another session at the same time",
+    "during_command": "changed while a command ran, perhaps by you",
     "interrupted": "changed while a command was cut off, so nobody can tell by whom",
 }
 
@@ -56,12 +57,18 @@ async def _undo(client: Client, session: Session, arguments: Arguments) -> int:
             say(text)
     if only_looking:
         return exits.OK
-    if not preview.files and not preview.messages:
-        return exits.FAILED if preview.conflicts or preview.unrestored else exits.OK
-    refused = [one for one in preview.conflicts if one.path not in (command.force or ())]
+    refused = _refused(command, preview)
+    if refused and not arguments.has("--yes") and await _is_meant_too(refused):
+        command = msgspec.structs.replace(command, force=[*(command.force or ()), *(one.path for one in refused)])
+        preview = await client.revert(session.id, msgspec.structs.replace(command, preview=True))
+        for text in told(session, preview):
+            say(text)
+        refused = _refused(command, preview)
     if refused:
         hint = "Name the files to take back: `agi undo FILE …`; with --force also those that are in the way."
         raise Conflict("Nothing was taken back: somebody else's work is in the way.", hint=hint, code="files_changed")
+    if not preview.files and not preview.messages:
+        return exits.FAILED if preview.unrestored else exits.OK
     if not arguments.has("--yes") and not await _confirmed(preview):
         say("Nothing was taken back.")
         return exits.FAILED
@@ -92,10 +99,29 @@ def told(session: Session, preview: Reverted) -> Iterator[str]:
         yield f"  {preview.messages} {'message leaves' if preview.messages == 1 else 'messages leave'} the conversation"
     for conflict in preview.conflicts[:LISTED]:
         yield f"  in the way: {_conflict(conflict)}"
+    if len(preview.conflicts) > LISTED:
+        yield f"  … and {len(preview.conflicts) - LISTED} more in the way"
     for one in preview.unrestored[:LISTED]:
         yield f"  stays as it is: {exact(one.path)}. {one.reason}"
-    if not preview.files and not preview.messages:
+    if len(preview.unrestored) > LISTED:
+        yield f"  … and {len(preview.unrestored) - LISTED} more that stay as they are"
+    if not preview.files and not preview.messages and not preview.conflicts:
         yield "  There is nothing to take back."
+
+
+def _refused(command: Revert, preview: Reverted) -> list[RevertConflict]:
+    return [one for one in preview.conflicts if one.path not in (command.force or ())]
+
+
+async def _is_meant_too(refused: Sequence[RevertConflict]) -> bool:
+    """Ask about files of which nobody can tell whose they are; what is somebody else's for certain, or was not
+    shown, must be named.
+    """
+    if len(refused) > LISTED or any(one.reason != "during_command" for one in refused) or not someone_is_there():
+        return False
+    what, them = ("1 file", "it") if len(refused) == 1 else (f"{len(refused)} files", "them")
+    question = f"{what} may hold your own work. Take {them} back as well? [y]es · [n]o: "
+    return ((await ask_line(question)) or "n").lower() in ("y", "yes")
 
 
 async def _confirmed(preview: Reverted) -> bool:

@@ -54,14 +54,23 @@ _UNTRUSTED = "is ignored, since this workspace is not trusted. Look at it, then 
 
 
 def load_config(
-    *, project: Path, home_config: Path, env: Mapping[str, str], flags: Flags = NO_FLAGS, trusted: bool
+    *,
+    project: Path,
+    home_config: Path,
+    env: Mapping[str, str],
+    flags: Flags = NO_FLAGS,
+    trusted: bool,
+    rules: tuple[str, ...] | None = None,
 ) -> Config:
-    """Make one value of everything that was said; raises ConfigError naming the file and key that are wrong."""
+    """Make one value of everything that was said; raises ConfigError naming the file and key that are wrong.
+
+    `rules` are the only commands that AGENTS.md may name, where it was trusted for a while and not by its content.
+    """
     user, user_warnings = _user_settings(home_config)
     base = overlay(_environment(env), user)
     theirs, project_warnings, ignored = _project_settings(project, base, trusted)
     settings = overlay(_without_model(base, theirs), theirs)
-    commands, rules_warnings = _rules_commands(project, settings, trusted)
+    commands, rules_warnings = _rules_commands(project, settings, trusted, rules)
     config = _with_flags(_build(overlay(commands, settings)), flags)
     warnings = user_warnings + project_warnings + rules_warnings
     return replace(config, trusted=trusted, warnings=warnings, ignored=ignored)
@@ -132,7 +141,17 @@ def _from_variables(env: Mapping[str, str], key_name: str, url_name: str) -> Pro
         raise ConfigError(f"{key_name} in the environment cannot be a key.", hint="Correct or unset it.") from error
 
 
-def _rules_commands(project: Path, settings: Settings, trusted: bool) -> tuple[Settings, Warnings]:
+def rules_commands(project: Path) -> tuple[str, ...]:
+    """The verification commands that AGENTS.md names now; none if it cannot be read."""
+    try:
+        return verify_commands(read_rules(project))
+    except ConfigError:
+        return ()
+
+
+def _rules_commands(
+    project: Path, settings: Settings, trusted: bool, agreed: tuple[str, ...] | None
+) -> tuple[Settings, Warnings]:
     """Take verification commands from AGENTS.md; as the weakest voice, since any `config.json` is more explicit."""
     try:
         commands = verify_commands(read_rules(project))
@@ -142,6 +161,11 @@ def _rules_commands(project: Path, settings: Settings, trusted: bool) -> tuple[S
         return Settings(), ()
     if not trusted:
         return Settings(), (f"{project / RULES_NAME}: the verification command `{commands[0]}` {_UNTRUSTED}",)
+    if agreed is not None and commands != agreed:
+        changed = (
+            f"{project / RULES_NAME} names other verification commands than when this run began; they are ignored."
+        )
+        return Settings(), (changed,)
     return Settings(verify=VerifySection(commands=commands)), ()
 
 

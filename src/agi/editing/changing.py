@@ -12,7 +12,7 @@ from pathlib import Path
 from agi.editing.drafts import Draft
 from agi.editing.locks import holding
 from agi.editing.refusals import stale
-from agi.editing.seen import Seen
+from agi.editing.seen import Seen, Shown
 from agi.errors import AgiError, Conflict
 from agi.workspace.handle import Workspace
 from agi.workspace.replace import STALE
@@ -68,15 +68,21 @@ def _held(draft: Draft, paths: Iterable[str]) -> Iterator[None]:
 
 def _remember(draft: Draft) -> None:
     """The session knows what it wrote; of a file it saw only parts of, it knows no more than before."""
-    if draft.seen is None:
+    seen = draft.seen
+    if seen is None:
         return
+    known: dict[str, tuple[str, Shown | None]] = {}
     for place in draft.changed():
-        before, after = draft.states(place)
-        digest = after.digest()
-        if digest is None:
-            draft.seen.forget(place)
-        elif before.data is None or draft.seen.digest(place) == before.digest():
-            draft.seen.note(place, digest)
+        digest = draft.states(place)[1].digest()
+        origin = draft.states(place)[1].moved_from or place
+        before = draft.states(origin)[0]
+        if digest is not None and (before.data is None or seen.digest(origin) == before.digest()):
+            known[place] = digest, None if before.data is None or seen.unshown(origin) is None else Shown()
+    for place in draft.changed():
+        if draft.states(place)[1].digest() is None:
+            seen.forget(place)
+    for place, (digest, shown) in known.items():
+        seen.note(place, digest, shown=shown)
 
 
 def _not_as_approved(draft: Draft) -> Conflict:

@@ -25,6 +25,9 @@ from agi.errors import Invalid, NotFound, TooLarge
 from agi.workspace.digests import digest, link_digest
 from agi.workspace.handle import Change, Workspace
 
+CHANGED = "changed since you last read it"
+"""What is noted about a file that someone else changed meanwhile."""
+
 
 class State(Struct, frozen=True):
     """What a place holds: bytes, or nothing; with which permissions; and where they came from."""
@@ -124,24 +127,39 @@ class Draft:
             raise too_large(path, state.size)
         if not hunks:
             return state
+        if diff is not None and _is_blob(state.data or b"", diff.result):
+            return self._left_alone(place, state)
         document = self.document(path, place, state)
         numbered = diff is not None and _is_blob(state.data or b"", diff.base)
         outcomes = place_hunks(Places(document.lines), hunks, numbered=numbered)
         placed = [outcome for outcome in outcomes if isinstance(outcome, Placed)]
         if len(placed) == len(outcomes):
             self.found.setdefault(place, []).extend(placed)
+            self.note_change(place)
             return msgspec.structs.replace(state, data=document.encoded(applied(document, hunks, placed)))
         if all(isinstance(outcome, Trouble) and outcome.kind == "already" for outcome in outcomes):
-            self.notes[place] = "already applied"
-            return state
-        raise unplaced(document, hunks, outcomes, self.known(place, state))
+            return self._left_alone(place, state)
+        raise unplaced(document, hunks, outcomes, self.known(place))
 
-    def known(self, place: str, state: State) -> Known:
+    def _left_alone(self, place: str, state: State) -> State:
+        self.notes[place] = "already applied"
+        return state
+
+    def known(self, place: str) -> Known:
         """How a failure is to be told: whether the session knows this content, and how often it failed before."""
         if self.seen is None:
             return Known()
-        last = self.seen.digest(place)
-        return Known(changed=last not in (None, state.digest()), failures=self.seen.failed(place))
+        return Known(changed=self._is_changed(place), failures=self.seen.failed(place))
+
+    def note_change(self, place: str) -> None:
+        """Remember to say of a file that is edited if someone changed it since the session was last shown it."""
+        if self._is_changed(place):
+            self.notes[place] = CHANGED
+
+    def _is_changed(self, place: str) -> bool:
+        """Whether a file is on disk another than the session was last shown; what this draft does to it aside."""
+        last = None if self.seen is None else self.seen.digest(place)
+        return last not in (None, self._before[place].digest())
 
     def changed(self) -> list[str]:
         """The places that shall be other than they are."""

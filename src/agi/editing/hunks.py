@@ -49,7 +49,8 @@ def pieces(draft: Draft) -> list[Piece]:
     found: list[Piece] = []
     for places in _units(draft):
         shown = "".join(texts.get(place, "") for place in places)
-        path = next((place for place in places if place in texts), places[0])
+        path = next((place for place in places if place in texts and draft.states(place)[1].moved_from), "")
+        path = path or next((place for place in places if place in texts), places[0])
         spans = _spans(draft, places[0], shown) if len(places) == 1 else []
         found += [_piece(path, header, text, places, span) for header, text, span in spans] or [
             _piece(path, _what(draft, path), shown, places)

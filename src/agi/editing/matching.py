@@ -1,7 +1,8 @@
 """Find the places of all hunks of a file, and refuse what is not certain.
 
 Hunks stand in a file in the order in which they are written. One that fits in several places is right only if the
-others leave it just one of them. One whose lines are there already is recognised. Pure functions. May import: editing.
+others leave it just one of them. One that is certain to be applied already is recognised. Pure functions.
+May import: editing.
 """
 
 from __future__ import annotations
@@ -9,14 +10,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agi.editing.ladder import Places
+from agi.editing.made import made
 from agi.editing.patches import Hunk, Line, new_lines, old_lines
-from agi.editing.placing import MOST_SHOWN, Outcome, Placed, Search, Trouble, behind_anchors, place, readings, tells
+from agi.editing.placing import MOST_SHOWN, Outcome, Placed, Search, Trouble, behind_anchors, place, tells
 
 _MOST_TROUBLE = 20
 
 
 def place_hunks(places: Places, hunks: Sequence[Hunk], *, numbered: bool = False) -> list[Outcome]:
     """Say for each hunk where it belongs, or why that cannot be said; `numbered` if line numbers are known to hold."""
+    outcomes = _outcomes(places, hunks, numbered=numbered)
+    done = [outcome for outcome in outcomes if isinstance(outcome, Trouble) and outcome.kind == "already"]
+    if len(done) < len(outcomes) or _are_made(places, hunks, done):
+        return outcomes
+    why = "what it makes stands there already, though it need not be by this hunk; keep more lines around it"
+    return [Trouble("misplaced", one.candidates, why) for one in done]
+
+
+def _outcomes(places: Places, hunks: Sequence[Hunk], *, numbered: bool) -> list[Outcome]:
     outcomes: list[Outcome] = []
     cursor = drift = trouble = 0
     for hunk in hunks:
@@ -28,10 +39,39 @@ def place_hunks(places: Places, hunks: Sequence[Hunk], *, numbered: bool = False
             drift = found.drift if hunk.start is not None else drift
             # Lines put at the very end say nothing about where the next hunk is.
             cursor = found.end() if _has_place(hunk) else cursor
-        trouble += isinstance(found, Trouble)
+        else:
+            cursor = max(cursor, found.end())
+            trouble += 1
         outcomes.append(found)
     _refuse_ambiguous(places, hunks, outcomes)
     return outcomes
+
+
+def _are_made(places: Places, hunks: Sequence[Hunk], done: Sequence[Trouble]) -> bool:
+    """Whether the file without the changes of all hunks is one of which they make this file."""
+    before = _without(places.lines, done)
+    again = [one for one in _outcomes(Places(before), hunks, numbered=False) if isinstance(one, Placed)]
+    return len(again) == len(hunks) and _with(before, again) == list(places.lines)
+
+
+def _without(lines: Sequence[str], done: Sequence[Trouble]) -> list[str]:
+    """A file's lines before hunks were applied that are there, in order."""
+    before: list[str] = []
+    at = 0
+    for one in done:
+        before += [*lines[at : one.candidates[0]], *old_lines(one.lines)]
+        at = one.end()
+    return [*before, *lines[at:]]
+
+
+def _with(lines: Sequence[str], placed: Sequence[Placed]) -> list[str]:
+    """A file's lines after hunks were applied."""
+    after: list[str] = []
+    at = 0
+    for one in sorted(placed, key=lambda place: place.at):
+        after += [*lines[at : one.at], *new_lines(one.lines)]
+        at = one.end()
+    return [*after, *lines[at:]]
 
 
 def _has_place(hunk: Hunk) -> bool:
@@ -40,11 +80,22 @@ def _has_place(hunk: Hunk) -> bool:
 
 def _outcome(search: Search, hunk: Hunk) -> Outcome:
     found = place(search, hunk)
-    if isinstance(found, Placed):
-        found = _standing_there(search.places, found) or _contradicted(search, hunk, found) or found
-    if isinstance(found, Trouble) and found.kind in ("missing", "misplaced"):
-        found = _already(search, hunk) or found
-    return found
+    if not isinstance(found, Placed):
+        return (_made(search, hunk) if found.kind == "missing" else None) or found
+    wrong = _contradicted(search, hunk, found.lines, found.at, found.end())
+    there = None if search.numbered else _standing_there(search.places, found)
+    if wrong or (there and not hunk.counted):
+        return _made(search, hunk) or wrong or there or found
+    # Where its number fits as well, it may be meant to add once more what it added before.
+    return there or found
+
+
+def _made(search: Search, hunk: Hunk) -> Trouble | None:
+    """Where a hunk was applied before, unless its ends say that it cannot have been there."""
+    done = made(search, hunk)
+    if done is None or _contradicted(search, hunk, done.lines, done.candidates[0], done.end()):
+        return None
+    return done
 
 
 def _standing_there(places: Places, found: Placed) -> Trouble | None:
@@ -54,20 +105,23 @@ def _standing_there(places: Places, found: Placed) -> Trouble | None:
         return None
     leading = next(number for number, line in enumerate(lines) if line.mark != "+")
     at = found.at - leading
-    return Trouble("already", (at,)) if places.holds(new_lines(lines), at) else None
+    if not places.holds(new_lines(lines), at):
+        return None
+    why = "the lines it adds stand there already; if they are to stand elsewhere or twice, keep more lines around them"
+    return Trouble("misplaced", (at,), why)
 
 
-def _contradicted(search: Search, hunk: Hunk, found: Placed) -> Trouble | None:
+def _contradicted(search: Search, hunk: Hunk, lines: tuple[Line, ...], at: int, end: int) -> Trouble | None:
     """Whether a hunk's ends say that it is elsewhere: at the end of the file, or at its beginning."""
-    lines, ends_file = found.lines, found.end() == search.places.count
+    ends_file = end == search.places.count
     if any(not line.ends for line in lines) and not ends_file:
-        return Trouble("misplaced", (found.at,), "it speaks of the end of the file, but more lines follow there")
+        return Trouble("misplaced", (at,), "it speaks of the end of the file, but more lines follow there")
     if not hunk.counted or search.numbered or not old_lines(lines):
         return None
     if _adds_at_end(lines) and not ends_file:
-        return Trouble("misplaced", (found.at,), "it adds lines at the end of the file, but more lines follow there")
-    if _adds_at_end(lines[::-1]) and (hunk.start or 0) <= 1 and found.at != 0:
-        return Trouble("misplaced", (found.at,), "it adds lines at the top of the file, but others stand before")
+        return Trouble("misplaced", (at,), "it adds lines at the end of the file, but more lines follow there")
+    if _adds_at_end(lines[::-1]) and (hunk.start or 0) <= 1 and at != 0:
+        return Trouble("misplaced", (at,), "it adds lines at the top of the file, but others stand before")
     return None
 
 
@@ -79,22 +133,6 @@ def _adds_at_end(lines: Sequence[Line]) -> bool:
 def _adds_much(lines: Sequence[Line]) -> bool:
     """Whether added lines are more than a brace or a blank, which may well stand twice in a row."""
     return tells([line.text for line in lines if line.mark == "+"])
-
-
-def _already(search: Search, hunk: Hunk) -> Trouble | None:
-    """Whether the file holds what the hunk would make of it."""
-    for lines in readings(hunk.lines):
-        new = new_lines(lines)
-        # What only removes lines is known to be done by the lines around them, which then follow each other.
-        shown = any(line.mark == "+" and line.text.strip() for line in lines) or (
-            len(lines) > 2 and lines[0].mark == " " == lines[-1].mark
-        )
-        if new == old_lines(lines) or not shown or not tells(new):
-            continue
-        at = search.places.first(new, search.cursor, 0)
-        if at is not None:
-            return Trouble("already", (at,))
-    return None
 
 
 def _refuse_ambiguous(places: Places, hunks: Sequence[Hunk], outcomes: list[Outcome]) -> None:

@@ -41,6 +41,12 @@ class Trouble(Struct, frozen=True):
     kind: Literal["missing", "ambiguous", "already", "misplaced", "skipped"]
     candidates: tuple[int, ...] = ()
     why: str = ""
+    lines: tuple[Line, ...] = ()
+    """With which of its lines it is there, where it is applied already."""
+
+    def end(self) -> int:
+        """The line after what it made, where it is applied already."""
+        return self.candidates[0] + len(new_lines(self.lines)) if self.lines else 0
 
 
 Outcome = Placed | Trouble
@@ -84,12 +90,23 @@ def tells(texts: Sequence[str]) -> bool:
     return letters >= _TELLING or sum(bool(text.strip()) for text in texts) > _CONTEXT
 
 
+def shows_change(lines: tuple[Line, ...]) -> bool:
+    """Whether what a hunk makes can be told from what was there before: by lines it adds, or that close a gap."""
+    new = new_lines(lines)
+    if new == old_lines(lines) or not tells(new):
+        return False
+    # What only removes lines is known to be done by the lines around them, which then follow each other.
+    return any(line.mark == "+" and line.text.strip() for line in lines) or (
+        len(lines) > 2 and lines[0].mark == " " == lines[-1].mark
+    )
+
+
 def behind_anchors(search: Search, anchors: Sequence[str], old: Sequence[str]) -> Iterator[tuple[int, int]]:
     """The places behind the anchors, each with its rung: one for each line that may be the first anchor."""
     places = search.places
     start = places.seek(anchors[:1], search.cursor)
     for _ in range(MOST_SHOWN):
-        after = None if start is None else _after(places, anchors[1:], start[0] + 1)
+        after = None if start is None else after_anchors(places, anchors[1:], start[0] + 1)
         if start is None or after is None:
             return
         found = _behind(places, old, after)
@@ -105,7 +122,7 @@ def _by_lines(search: Search, hunk: Hunk, lines: tuple[Line, ...], old: Sequence
     if not old and (hunk.at_end or not hunk.anchors):
         return Placed(places.count, lines)
     if hunk.at_end:
-        return _from_the_end(places, lines, old, _after(places, hunk.anchors, cursor) or cursor)
+        return _from_the_end(places, lines, old, after_anchors(places, hunk.anchors, cursor) or cursor)
     found = next(behind_anchors(search, hunk.anchors, old), None) if hunk.anchors else places.seek(old, cursor)
     if found is not None:
         return Placed(found[0], lines, found[1], since=cursor)
@@ -128,7 +145,7 @@ def _from_the_end(places: Places, lines: tuple[Line, ...], old: Sequence[str], c
     return Placed(found[0] if last is None else last, lines, found[1])
 
 
-def _after(places: Places, anchors: Sequence[str], cursor: int) -> int | None:
+def after_anchors(places: Places, anchors: Sequence[str], cursor: int) -> int | None:
     """Go from anchor to anchor; the place is after the last one."""
     for anchor in anchors:
         found = places.seek([anchor], cursor)
@@ -159,7 +176,8 @@ def _by_number(search: Search, hunk: Hunk, lines: tuple[Line, ...], old: Sequenc
             return Placed(expected, lines, rung, search.drift)
         found = places.several(old, search.cursor, rung, MOST_SHOWN)
         if found and not here and _is_made(places, hunk, lines, found):
-            return Trouble("already", (hunk.new_start - 1,))
+            why = f"what it makes stands at line {hunk.new_start} already, so it may have been applied"
+            return Trouble("misplaced", tuple(found), why)
         if len(found) > 1:
             return Trouble("ambiguous", tuple(found))
         if found and not here and not tells(old):
@@ -171,9 +189,9 @@ def _by_number(search: Search, hunk: Hunk, lines: tuple[Line, ...], old: Sequenc
 
 
 def _is_made(places: Places, hunk: Hunk, lines: tuple[Line, ...], found: Sequence[int]) -> bool:
-    """Whether what a hunk makes stands just where its numbers say, so that the places found elsewhere are not meant."""
+    """Whether what a hunk makes stands just where its numbers say, so that places elsewhere may not be meant."""
     old, new, made = old_lines(lines), new_lines(lines), hunk.new_start - 1
-    if new == old or not tells(new) or not places.holds(new, made):
+    if not shows_change(lines) or not places.holds(new, made):
         return False
     return all(at >= made + len(new) or made >= at + len(old) for at in found)
 

@@ -23,6 +23,9 @@ _WIDER = 40
 """How many lines around the place are shown once it failed twice, in place of reading the file again."""
 
 
+UNREAD = "file_not_read"
+
+
 class Known(Struct, frozen=True):
     """What the session knows of a file: whether it changed since it was shown, and how often edits failed since."""
 
@@ -91,12 +94,15 @@ def _nearest(nearby: Nearby, wanted: Sequence[str], known: Known) -> str:
     return f"Nearest is line {at + 1}, where {count} of {len(wanted)} lines agree{same}:\n{shown}"
 
 
-def without_text(document: Document, wanted: str, known: Known) -> Conflict:
-    """Make the error for a piece of text that is not in a file."""
+def without_text(document: Document, wanted: str, known: Known, standing: int = 0) -> Conflict:
+    """Make the error for a piece of text that is not in a file; `standing` is the line where the new one is."""
     lines = wanted.rstrip("\n").split("\n")
     told = _not_found(Nearby(document.lines), lines, lines, known).removeprefix("not found.")
-    head = f"The text was not found in {document.path!r}.{_since(known)}"
+    there = f" The new text stands at line {standing} already." if standing else ""
+    head = f"The text was not found in {document.path!r}.{there}{_since(known)}"
     hint = "Nothing was changed. Give the text as the file has it."
+    if standing:
+        hint += " If that line is the place, the edit was made before."
     return Conflict(f"{head}{told}\n", hint=hint, code="edit_stale")
 
 
@@ -112,6 +118,15 @@ def stale(lines: Sequence[str], what: str, *, code: str) -> Conflict:
     """Make the error for a change that is not based on what the file holds, with how it begins now."""
     shown = f" It begins now:\n{excerpt(lines, 0, _SHOWN, around=0)}\n" if lines else ""
     return Conflict(what + shown, hint="Nothing was changed. Read it with read_file first.", code=code)
+
+
+def unshown(path: str, gap: range) -> Conflict:
+    """Make the error for a file that would be replaced, of which the session was shown only a part."""
+    several = f"lines {gap.start + 1}-{gap.stop} were" if len(gap) > 1 else f"line {gap.start + 1} was"
+    which = f": {several} not shown" if gap else ""
+    ask = f" from start_line={gap.start + 1}" if gap else " again"
+    hint = f"Nothing was changed. Read it with read_file{ask}, or change parts of it with edit."
+    return Conflict(f"{path!r} is there already, and you have read only a part of it{which}.", hint=hint, code=UNREAD)
 
 
 def _since(known: Known) -> str:

@@ -63,7 +63,8 @@ def told(draft: Draft) -> list[Told]:
 
 def _told(draft: Draft, place: str, letter: str) -> Told:
     source = draft.states(place)[1].moved_from or place
-    return Told(letter, place, tuple(draft.found.get(source, ())), draft.notes.get(source, ""))
+    notes = dict.fromkeys(draft.notes[one] for one in (source, place) if one in draft.notes)
+    return Told(letter, place, tuple(draft.found.get(source, ())), ", ".join(notes))
 
 
 def diff(draft: Draft) -> str:
@@ -74,8 +75,16 @@ def diff(draft: Draft) -> str:
 def diffs(draft: Draft) -> list[tuple[str, str]]:
     """The change of each file as a diff; of a file that moved, at its new place."""
     changed = draft.changed()
-    gone = _sources(draft, changed)
+    gone = _sources(draft, [place for place in changed if not _replaces(draft, place)])
     return [(place, _diff(draft, place)) for place in changed if place not in gone]
+
+
+def _replaces(draft: Draft, place: str) -> bool:
+    """Whether a file moved onto another that is lost: then it is this one's lines that are shown as gone."""
+    before, after = draft.states(place)
+    if before.data is None or not after.moved_from:
+        return False
+    return all(draft.states(other)[1].moved_from != place for other in draft.changed())
 
 
 def _sources(draft: Draft, changed: list[str]) -> set[str]:
@@ -95,7 +104,7 @@ def _letter(draft: Draft, place: str) -> str:
 
 def _diff(draft: Draft, place: str) -> str:
     after = draft.states(place)[1]
-    moved = after.moved_from if not after.copied else ""
+    moved = after.moved_from if not after.copied and not _replaces(draft, place) else ""
     source = moved or place
     before = draft.states(source)[0]
     try:

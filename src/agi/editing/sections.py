@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import msgspec
 
-from agi.editing.drafts import Draft, missing
+from agi.editing.drafts import Draft, State, missing
 from agi.editing.file_diffs import are_apart, outcome, refuse_link, settle, vacated
 from agi.editing.patches import Add, Delete, FileDiff, Section, Update
 from agi.editing.texts import put_text, refuse_stale
@@ -73,8 +73,10 @@ def _take_diffs(draft: Draft, diffs: Sequence[FileDiff], problems: _Problems) ->
 def _take(draft: Draft, section: Add | Delete | Update) -> None:
     if isinstance(section, Add):
         place = draft.locate(section.path)
-        refuse_stale(draft, section.path, place, draft.look(place))
+        before = draft.look(place)
+        refuse_stale(draft, section.path, place)
         put_text(draft, section.path, place, section.content)
+        _note_replaced(draft, place, before)
     elif isinstance(section, Delete):
         _delete(draft, section.path)
     else:
@@ -86,7 +88,7 @@ def _delete(draft: Draft, path: str) -> None:
     place, state = draft.look_at_link(path)
     if state.data is None and not state.link:
         raise missing(path)
-    refuse_stale(draft, path, place, state)
+    refuse_stale(draft, path, place)
     draft.clear(place)
 
 
@@ -98,9 +100,19 @@ def _update(draft: Draft, section: Update) -> None:
         return
     refuse_link(draft, section.path)
     target = draft.locate(section.move_to)
-    refuse_stale(draft, section.move_to, target, draft.look(target))
+    before = draft.look(target)
+    if target != source:
+        refuse_stale(draft, section.move_to, target)
     draft.clear(source)
     draft.put(target, msgspec.structs.replace(state, moved_from=state.moved_from or source))
+    if target != source:
+        _note_replaced(draft, target, before)
+
+
+def _note_replaced(draft: Draft, place: str, before: State) -> None:
+    """Say so where a file gave way to another."""
+    if before.data is not None and draft.look(place).data != before.data:
+        draft.notes[place] = "replaced an existing file"
 
 
 def _refuse_nested(draft: Draft) -> None:

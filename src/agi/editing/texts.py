@@ -10,9 +10,9 @@ import msgspec
 from agi.editing.drafts import Draft, State, too_large
 from agi.editing.encodings import Encoding, declared_in, encode
 from agi.editing.placing import Placed
-from agi.editing.refusals import ambiguous, stale, without_text
+from agi.editing.refusals import UNREAD, ambiguous, stale, unshown, without_text
 from agi.editing.replacing import find_text, plain, replace_found, rewritten
-from agi.errors import Conflict, Invalid, TooLarge
+from agi.errors import Invalid, TooLarge
 
 _MARK = "\ufeff"
 _TELLING = 12
@@ -24,22 +24,17 @@ def write_text(draft: Draft, path: str, content: str) -> None:
     state = draft.look(place)
     if state.size:
         raise too_large(path, state.size)
-    if draft.seen is not None and state.data and draft.seen.digest(place) is None:
-        raise _unread(draft, path, place, state)
-    refuse_stale(draft, path, place, state)
+    refuse_unread(draft, path, place)
     put_text(draft, path, place, content)
 
 
 def put_text(draft: Draft, path: str, place: str, content: str) -> None:
     """Give a place its whole content, written as the file there is written: endings, mark and encoding."""
     state = draft.look(place)
-    try:
-        document = None if state.data is None else draft.document(path, place, state)
-    except Invalid:
-        document = None  # no text so far: nothing of its ways can be kept
-    if document is None:
+    if state.data is None:
         draft.put(place, State(encode(path, content, Encoding())))
         return
+    document = draft.document(path, place, state)
     encoding = document.encoding
     text = rewritten(document, content)
     if encoding.declared:
@@ -59,27 +54,42 @@ def edit_text(draft: Draft, path: str, old: str, new: str, *, everywhere: bool) 
     document = draft.document(path, place, state)
     found = find_text(document, old, everywhere=everywhere)
     if found is None:
-        if _is_done(document.text, old, new):
-            draft.notes[place] = "already applied"
-            return
-        raise without_text(document, plain(old), draft.known(place, state))
+        standing = _standing(document.text, old, new)
+        raise without_text(document, plain(old), draft.known(place), standing)
     if len(found.lines) > 1 and not everywhere:
         raise ambiguous(document, found.lines)
+    draft.note_change(place)
     draft.found[place] = [Placed(at, (), found.rung) for at in found.lines]
     text = replace_found(document, found, old, new)
     draft.put(place, msgspec.structs.replace(state, data=document.encoded(text)))
 
 
-def refuse_stale(draft: Draft, path: str, place: str, state: State) -> None:
+def refuse_stale(draft: Draft, path: str, place: str) -> None:
     """Refuse to overwrite or delete what changed since the session was shown it."""
+    state = _at_stake(draft, place)
     known = None if draft.seen is None else draft.seen.digest(place)
     if known is not None and state.data is not None and known != state.digest():
         raise stale(_lines(draft, path, place, state), f"{path!r} changed since you last read it.", code="file_changed")
 
 
-def _unread(draft: Draft, path: str, place: str, state: State) -> Conflict:
-    what = f"{path!r} is there already, and you have not read it."
-    return stale(_lines(draft, path, place, state), what, code="file_not_read")
+def refuse_unread(draft: Draft, path: str, place: str) -> None:
+    """Refuse to overwrite what the session was not shown, not wholly, or not as it is now."""
+    state = _at_stake(draft, place)
+    if draft.seen is None or not state.data:
+        return
+    if draft.seen.digest(place) is None:
+        what = f"{path!r} is there already, and you have not read it."
+        raise stale(_lines(draft, path, place, state), what, code=UNREAD)
+    refuse_stale(draft, path, place)
+    gap = draft.seen.unshown(place)
+    if gap is not None:
+        raise unshown(path, gap)
+
+
+def _at_stake(draft: Draft, place: str) -> State:
+    """What is on disk and would be lost; nothing if the change has taken it elsewhere already."""
+    state = draft.look(place)
+    return state if state.data is None else draft.states(place)[0]
 
 
 def _lines(draft: Draft, path: str, place: str, state: State) -> list[str]:
@@ -90,10 +100,14 @@ def _lines(draft: Draft, path: str, place: str, state: State) -> list[str]:
         return []
 
 
-def _is_done(text: str, old: str, new: str) -> bool:
-    """Whether the new text stands where the old one was looked for: once, and long enough to be no accident."""
-    new, old = plain(new), plain(old)
-    return sum(map(str.isalnum, new)) >= _TELLING and new not in old and plain(text).count(new) == 1
+def _standing(text: str, old: str, new: str) -> int:
+    """The line (from 1) where the new text stands, if it is long enough to be no accident; 0 if it does not.
+
+    Whether it was put there in the place of the old one is not known, so this is no success.
+    """
+    new, old, text = plain(new), plain(old), plain(text)
+    at = text.find(new) if sum(map(str.isalnum, new)) >= _TELLING and new not in old else -1
+    return text.count("\n", 0, at) + 1 if at >= 0 else 0
 
 
 def _bad(message: str) -> Invalid:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from agi.protocol.jobs import JobOutput
@@ -90,17 +90,15 @@ class Output:
             return piece(data, start, self.total, left_out=start - at)
         return piece(data, at, self.total)
 
-    def since(self, offset: int) -> str:
-        """All that was said since an offset, but no more than fits into memory."""
-        at = max(offset, self.total - 2 * self._limit, 0)
-        pieces: list[str] = []
+    def pieces(self, offset: int) -> Iterator[tuple[str, int]]:
+        """All that was said since an offset and is still kept, also what comes meanwhile: texts, and their ends."""
+        at = offset
         while at < self.total:
             found = self.read(at, 2 * self._limit)
-            pieces.append(found.text)
             if found.next <= at:
-                break
+                return
             at = found.next
-        return "".join(pieces)
+            yield found.text, at
 
     def tail(self, size: int) -> str:
         """The last bytes that are in memory, as text."""

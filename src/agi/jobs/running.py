@@ -78,8 +78,14 @@ class Running:
 
     async def heard(self, pattern: Pattern, since: int, seconds: float) -> bool:
         """Wait until the pattern is in what it says since an offset, or it ends; True if it was found."""
-        if pattern.feed(self.output.since(since)):
-            return True
+        began, so_far = time.monotonic(), self.output.total
+        for text, at in self.output.pieces(since):
+            if pattern.feed(text):
+                return True
+            if at >= so_far and time.monotonic() - began > seconds:
+                return False
+            await asyncio.sleep(0)  # it may have said a lot
+        # Nothing is awaited from here to `listen`, so nothing is missed.
         found: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         def listen(text: str) -> None:
@@ -89,7 +95,8 @@ class Running:
         unlisten = self.output.listen(listen)
         try:
             ends: set[asyncio.Future[Any]] = {self._task, found}
-            await asyncio.wait(ends, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            left = max(0.0, began + seconds - time.monotonic())
+            await asyncio.wait(ends, timeout=left, return_when=asyncio.FIRST_COMPLETED)
             return found.done()
         finally:
             unlisten()

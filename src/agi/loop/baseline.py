@@ -12,6 +12,7 @@ from agi.protocol.events import VerificationCompleted
 from agi.protocol.ids import CALL, new_id
 
 KNOWN = "Known from an earlier run on the same files."
+LATE = "It failed at the end of an earlier turn, so what failed before that turn cannot be found out any more."
 
 
 async def take_baseline(plan: Plan, ports: Ports, commands: tuple[str, ...]) -> None:
@@ -20,16 +21,24 @@ async def take_baseline(plan: Plan, ports: Ports, commands: tuple[str, ...]) -> 
         return
     tree = await ports.toolbox.tree()
     present, ledger = tree.digest, ports.journal.ledger()
-    if present == ledger.left and all(ledger.before(command) for command in commands):
-        return  # nobody touched the files since this session's last turn: what failed before that still counts
+    if present == ledger.left:  # nobody touched the files since this session's last turn
+        commands = tuple(command for command in commands if not ledger.before(command))  # what was before still counts
     left = plan.verify.baseline_seconds
     for index, command in enumerate(commands, 1):
         before = tree if index == 1 else None
         asked = Asked(command=command, index=index, of=len(commands), baseline=True, seconds=left, before=before)
-        done = _known(ports, asked, present) or _too_slow(plan, ports, asked) or await run_check(plan, ports, asked)
+        done = _late(ports, asked, present) or _known(ports, asked, present) or _too_slow(plan, ports, asked)
+        done = done or await run_check(plan, ports, asked)
         await ports.journal.emit(done)
         present = done.fingerprint or present
         left -= 0.0 if done.known else done.seconds
+
+
+def _late(ports: Ports, asked: Asked, present: str) -> VerificationCompleted | None:
+    """Why it is too late to find it out: a failure of this session's own making is not one from before."""
+    ledger = ports.journal.ledger()
+    found = ledger.find(asked.command, present) if present == ledger.left else None
+    return not_run(asked, LATE, verification_id=new_id(CALL)) if found and found.is_ours else None
 
 
 def _known(ports: Ports, asked: Asked, present: str) -> VerificationCompleted | None:
@@ -47,6 +56,7 @@ def _known(ports: Ports, asked: Asked, present: str) -> VerificationCompleted | 
         known=True,
         status=found.status,
         exit_code=found.exit_code,
+        output=found.output if found.failing is None else "",  # by it a later failure is known to be the same
         failing=found.failing,
         fingerprint=present,
         reason=KNOWN,

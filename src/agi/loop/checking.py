@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 SHOWN = 16_000
 TIMEOUT_S = 1800.0
+UNCLEAR = "It failed before the first change as well; whether anything fails now that did not fail then is not known."
 _NAMED = 5
 _SECOND_RUN = 2048
 """Added to the number of a command that is run again, so that the two runs have different ids."""
@@ -154,6 +155,9 @@ def judged(plan: Plan, ran: Ran, base: Check | None) -> VerificationCompleted:
         meddled = f"{changed(files)} The policy requires that it leaves them alone."
     code, passed = ran.exit_code, ran.exit_code == 0 and not meddled
     failing = None if code == 0 else _failing(ran)
+    old = not passed and not meddled and is_pre_existing(base, code, failing, _like(ran, failing))
+    new = new_failures(base, failing)
+    unclear = base is not None and not (base.passed or passed or meddled or old or new)
     return VerificationCompleted(
         verification_id="",
         command=ran.command,
@@ -161,24 +165,34 @@ def judged(plan: Plan, ran: Ran, base: Check | None) -> VerificationCompleted:
         status="passed" if passed else "failed",
         exit_code=code,
         output=ran.text[-SHOWN:],
-        reason=meddled,
+        reason=UNCLEAR if unclear else meddled,
         artifacts=ran.artifacts,
         fingerprint=ran.after.digest,
         fingerprint_before=ran.before.digest,
         failing=failing,
-        new=new_failures(base, failing),
-        pre_existing=not passed and not meddled and is_pre_existing(base, code, failing),
+        new=new,
+        pre_existing=old,
         seconds=ran.seconds,
     )
 
 
 def _failing(ran: Ran) -> tuple[str, ...] | None:
-    told = ran.how.get("failing")
-    if isinstance(told, list | tuple):
-        return tuple(str(one) for one in told)
     from agi.policy.failing import failing_tests  # late: only a failure needs it, and its patterns take time to make
+    from agi.policy.stopping import may_have_stopped
 
-    return failing_tests(ran.text)
+    if may_have_stopped(ran.command, ran.text):
+        return None
+    if "failing" not in ran.how:
+        return failing_tests(ran.text)
+    told = ran.how["failing"]
+    return tuple(str(one) for one in told) if isinstance(told, list | tuple) else None
+
+
+def _like(ran: Ran, failing: tuple[str, ...] | None) -> str:
+    """What the run printed, as the ledger will know it."""
+    from agi.policy.likeness import likeness  # late, likewise
+
+    return likeness(ran.command, ran.text[-SHOWN:]) if failing is None else ""
 
 
 def outcome_of(result: ToolResult) -> Json | None:
@@ -201,14 +215,12 @@ def _call(turn_id: str, asked: Asked) -> ToolCall:
 
 
 async def _refused(plan: Plan, ports: Ports, call: ToolCall) -> str:
-    """Ask where any other command would be asked about; returns why it may not run, or nothing."""
-    if not plan.verify_asks:
-        return ""
+    """Ask where any other command would be asked about; returns why it may not run, or nothing. Denied is denied."""
     decision = ports.toolbox.judge(call)
-    if decision.verdict == "allow":
-        return ""
-    if decision.verdict == "deny":
+    if decision.verdict == "deny" and (plan.verify_asks or decision.rule == "rule:deny"):
         return decision.reason
+    if decision.verdict == "allow" or not plan.verify_asks:
+        return ""
     request = ApprovalRequested(
         tool_call_id=call.id,
         name="verify",

@@ -12,10 +12,10 @@ from msgspec import UNSET
 
 from agi.errors import Conflict
 from agi.loop.base import Plan, Ports
-from agi.loop.checking import Asked, run_check
+from agi.loop.checking import UNCLEAR, Asked, run_check
 from agi.loop.watching import Watch
 from agi.policy.detecting import Checks
-from agi.policy.evidence import Check, verdict
+from agi.policy.evidence import Check, outlasting, verdict
 from agi.policy.verify import may_try_again
 from agi.protocol.events import Verification, VerificationCompleted
 from agi.protocol.ids import CALL, new_id
@@ -64,7 +64,7 @@ async def verify_changes(plan: Plan, ports: Ports, watch: Watch) -> str:
         return ""
     turn, tree = ports.journal.turn(), await ports.toolbox.tree()
     ledger = ports.journal.ledger()
-    due = [command for command in checks.commands if not _is_settled(ledger.find(command, tree.digest))]
+    due = [command for command in checks.commands if not _is_settled(ledger.find(command, tree.digest), watch.touched)]
     if not due or not may_try_again(plan.verify, attempts=turn.attempts):
         return ""
     await watch.announce()
@@ -94,9 +94,12 @@ async def _run_all(plan: Plan, ports: Ports, due: list[Asked]) -> str:
     return reminder(old) if old and again else ""
 
 
-def _is_settled(check: Check | None) -> bool:
-    """Nothing more is to be learned by running it; a failure that only the model saw is run again, and told it."""
-    return check is not None and (not check.is_ours or check.own)
+def _is_settled(check: Check | None, touched: int) -> bool:
+    """Nothing more is to be learned by running it; a failure that only the model saw is run again, and told it.
+
+    After a call that may have changed something there is, also where the fingerprint is the same: that covers not all.
+    """
+    return check is not None and check.seq > touched and (not check.is_ours or check.own)
 
 
 async def verification_of(plan: Plan, ports: Ports, watch: Watch) -> tuple[Verification, str]:
@@ -109,7 +112,8 @@ async def verification_of(plan: Plan, ports: Ports, watch: Watch) -> tuple[Verif
     if not commands:
         return "not_run", ""
     present = (await ports.toolbox.tree()).digest
-    return verdict(commands, checks, present=present, turn_id=plan.turn_id, edited=watch.edited), present
+    lasting = outlasting(checks, watch.touched)
+    return verdict(commands, lasting, present=present, turn_id=plan.turn_id, edited=watch.edited), present
 
 
 def complaint(done: VerificationCompleted) -> str:
@@ -123,21 +127,36 @@ def complaint(done: VerificationCompleted) -> str:
         said.append(f"These tests did not fail before your changes:\n{_list(done.new)}")
         said.append(f"These failed before as well, and are not to be mended unless you were asked to:\n{_list(old)}")
     said.append(f"Its output:\n\n{done.output}\n")
-    said.append("Find the cause and mend it; verification runs again when you are done.")
+    if done.reason == UNCLEAR:
+        said.append(
+            "Find out whether your changes broke something, and mend that; verification runs again when you are done. "
+            "What failed before is not to be mended unless you were asked to."
+        )
+    else:
+        said.append("Find the cause and mend it; verification runs again when you are done.")
     return "\n".join(said)
 
 
 def reminder(old: list[VerificationCompleted]) -> str:
-    """What the model is told where nothing new fails: only who asked it knows whether old failures are its task."""
-    said = ["Verification found no new failure, but what failed before your changes still fails."]
+    """What the model is told of old failures: only who asked it knows whether they are its task."""
+    said = ["Verification failed as it did before your changes."]
     for done in old:
-        tests = f"\n{_list(done.failing)}" if done.failing else f" Its output:\n\n{done.output}\n"
-        said.append(f"`{done.command}` ended with exit code {done.exit_code}.{tests}")
+        said.append(f"`{done.command}` ended with exit code {done.exit_code}. {_seen(done)}")
     said.append(
         "If you were asked to mend this, go on; verification runs again when you are done. "
         "If you were not, leave it alone and give your answer again."
     )
     return "\n".join(said)
+
+
+def _seen(done: VerificationCompleted) -> str:
+    """What shows that a failure is an old one; no more is claimed than that."""
+    if done.failing:
+        return f"Each test that fails now failed before as well:\n{_list(done.failing)}"
+    return (
+        "It ended and printed the same before. Its output names no tests, so what a new failure behind the old one "
+        f"would change is not known:\n\n{done.output}\n"
+    )
 
 
 def _list(tests: tuple[str, ...] | list[str]) -> str:

@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from agi.loop.base import Plan, Ports, Toolbox
 from agi.loop.baseline import take_baseline
-from agi.loop.checking import Ran, base_of, changed, judged, outcome_of
+from agi.loop.checking import UNCLEAR, Ran, base_of, changed, judged, outcome_of
+from agi.loop.history import calls_of
 from agi.policy.detecting import Checks
 from agi.protocol.events import Notice, VerificationCompleted
 from agi.protocol.ids import CALL, new_id
@@ -43,6 +44,8 @@ class Watch:
         self._checks = Checks()
         self.edited = ports.journal.turn().changed
         """Whether a call may have changed files."""
+        self.touched = self._touched_before()
+        """Where in the log the last run is that a call with an effect came after; it shows nothing any more."""
 
     def ports(self) -> Ports:
         """The world with this in the toolbox's place."""
@@ -71,7 +74,10 @@ class Watch:
         toolbox = self._ports.toolbox
         definition = toolbox.find(call.name)
         if definition is None or definition.kind not in (ToolKind.WRITE, ToolKind.EXEC) or definition.name in HARMLESS:
-            return await toolbox.use(call)
+            result = await toolbox.use(call)
+            if result.changed:
+                self._touch()
+            return result
         if definition.name in OUR_RUNNERS:
             asked = _shell_input(call)
             if definition.name == "verify" or self._proves(asked):
@@ -82,7 +88,25 @@ class Watch:
             await self.announce()
             await take_baseline(self._plan, self._ports, self.checks().commands)
         self.edited = True
-        return await toolbox.use(call)
+        result = await toolbox.use(call)
+        self._touch()
+        return result
+
+    def _touch(self) -> None:
+        """A call may have changed something, also what no fingerprint covers."""
+        self.touched = max((check.seq for check in self._ports.journal.ledger().checks), default=0)
+
+    def _touched_before(self) -> int:
+        """For a turn that goes on after a restart: only the round that was under way then has no call after it."""
+        told, over = 0, -1
+        for message in self._plan.history:
+            if message.turn_id == self._plan.turn_id:
+                told += message.origin == "verification"
+                over = told if calls_of(message) else over
+        if over < 0:
+            return 0
+        checks = self._ports.journal.ledger().checks
+        return max((one.seq for one in checks if one.turn_id != self._plan.turn_id or one.attempt <= over), default=0)
 
     def _proves(self, asked: _ShellInput) -> bool:
         """Whether a call runs a verification command, and nothing else, where and as we would."""
@@ -94,8 +118,7 @@ class Watch:
         before = await self._ports.toolbox.tree()
         result = await self._ports.toolbox.use(call)
         after = await self._ports.toolbox.tree()
-        text = plain_text(list(result.parts))
-        for command, how in _runs(result, asked):
+        for command, how, text in _runs(result, asked):
             if command in self.checks().commands and not how.get("timed_out"):
                 ran = Ran(command=command, how=how, text=text, before=before, after=after, artifacts=result.artifacts)
                 self._ports.journal.defer(self._proof(ran, call))
@@ -104,14 +127,18 @@ class Watch:
 
     def _proof(self, ran: Ran, call: ToolCall) -> VerificationCompleted:
         """What a run by the model shows; before anything was changed, a failure is an old one."""
-        base = base_of(self._plan, self._ports, ran.command)
-        done = judged(self._plan, ran, base)
-        untouched = not self.edited and not (base and ran.before.digest == self._ports.journal.ledger().left)
-        if done.status == "failed" and untouched:
-            done = replace(done, pre_existing=True, new=())
+        done = judged(self._plan, ran, base_of(self._plan, self._ports, ran.command))
+        if done.status == "failed" and not self.edited and not self._is_left(ran):
+            done = replace(done, pre_existing=True, new=(), reason="" if done.reason == UNCLEAR else done.reason)
         elif done.status == "passed" and ran.altered:
             done = replace(done, fingerprint="", reason=changed(ran.altered))
         return replace(done, verification_id=new_id(CALL), tool_call_id=call.id)
+
+    def _is_left(self, ran: Ran) -> bool:
+        """Whether an earlier turn left these files, and nothing shows that its changes are not to blame."""
+        ledger = self._ports.journal.ledger()
+        found = ledger.find(ran.command, ran.before.digest)
+        return ran.before.digest == ledger.left and (found is None or found.is_ours or bool(ledger.before(ran.command)))
 
 
 def _shell_input(call: ToolCall) -> _ShellInput:
@@ -132,10 +159,23 @@ def _plain(command: str) -> str:
     return command.strip().removesuffix("2>&1").rstrip()
 
 
-def _runs(result: ToolResult, asked: _ShellInput) -> list[tuple[str, Json]]:
-    """The commands a call has run, and how each ended."""
-    how = outcome_of(result)
+def _runs(result: ToolResult, asked: _ShellInput) -> list[tuple[str, Json, str]]:
+    """The commands a call has run, how each ended, and what it printed."""
+    how, text = outcome_of(result), plain_text(list(result.parts))
     if how is not None:
-        return [(_plain(asked.command), how)]
+        return [(_plain(asked.command), how, text)]
     listed = result.result.get("commands") if result.result is not UNSET else None
-    return [(one["command"], one) for one in listed] if isinstance(listed, list) else []
+    if not isinstance(listed, list):
+        return []
+    commands: list[str] = [one["command"] for one in listed]
+    return [(command, one, said) for command, one, said in zip(commands, listed, _split(text, commands), strict=True)]
+
+
+def _split(text: str, commands: list[str]) -> list[str]:
+    """What each command printed, as `verify` tells it: behind a line with `$` and the command; else all of it."""
+    whole, heads = f"\n{text}", [f"\n$ {command}\n" for command in commands]
+    at = [whole.find(head) for head in heads]
+    if at != sorted(at) or any(whole.count(head) != 1 for head in heads):
+        return [text] * len(commands)
+    begins = [place + len(head) for place, head in zip(at, heads, strict=True)]
+    return [whole[begin:end] for begin, end in zip(begins, [*at[1:], len(whole)], strict=True)]

@@ -80,7 +80,9 @@ def digest_of(definition: ToolDefinition, call: ToolCall, ground: Ground = NOWHE
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         given = bytes(call.input).hex()
     network = ground.network or not ground.boundary
-    told = {"tool": definition.name, "input": given, "boundary": ground.boundary, "network": network}
+    told: dict[str, object] = {"tool": definition.name, "input": given, "boundary": ground.boundary, "network": network}
+    if ground.runs:
+        told["runs"] = ground.runs
     return "sha256:" + hashlib.sha256(msgspec.json.encode(told, order="sorted")).hexdigest()
 
 

@@ -19,6 +19,7 @@ from agi.policy.places import is_device, is_inside, leads_out
 STARTERS = names(
     "make gmake cmake ninja rake just ant nmake bmake bazel sed source . exec eval trap command builtin coproc alias "
     "export declare typeset local readonly set shopt unset read mapfile readarray enable hash bind complete compgen "
+    "getopts wait "
     "let curl wget scp sftp rsync socat nc ncat telnet ftp openssl gpg screen tmux less more most man at batch cron "
     "crontab psql mysql mariadb mongo mongosh redis-cli tee dd install xdg-open open vimdiff git-shell sudo doas "
     "pkexec tar zip unzip 7z cpio"
@@ -79,7 +80,10 @@ _ACTING: Mapping[str, tuple[str, tuple[str, ...]]] = MappingProxyType(
         "file": ("Cm", ("--compile", "--magic-file")),
         "git": (
             "O",
-            ("--output", "--open-files-in-pager", "--ext-diff", "--textconv", "--upload-pack", "--receive-pack"),
+            (
+                *("--output", "--open-files-in-pager", "--ext-diff", "--textconv", "--upload-pack", "--receive-pack"),
+                *("--exec", "--config", "--template", "--remote", "--extcmd"),
+            ),
         ),
         "printf": ("v", ()),
         "rg": ("", ("--pre", "--hostname-bin", "--search-zip")),
@@ -91,7 +95,13 @@ _ACTING: Mapping[str, tuple[str, tuple[str, ...]]] = MappingProxyType(
     }
 )
 """Options of programs that run something or write a file: letters and long names."""
-_FIND_ACTS = names("-exec -execdir -ok -okdir -delete -fprint -fprint0 -fprintf -fls")
+_GIT_STARTERS = names("bisect difftool filter-branch filter-repo mergetool send-email submodule daemon instaweb svn p4")
+_GIT_LETTERS: Mapping[str, str] = MappingProxyType(
+    {"clone": "uc", "rebase": "x", "grep": "f", "commit": "F", "tag": "F"}
+)
+"""Letters that mean a program to start, or a file to read, to one verb."""
+_FIND_ACTS = names("-exec -execdir -ok -okdir -delete -fprint -fprint0 -fprintf -fls -files0-from")
+_FIND_FIRST = names("-L -H -P")
 _SED_READS = re.compile(r"(?:\d+(?:,(?:\d+|\$))?|\$)?[pq=]")
 _SED_OPTIONS = names("-n -E -r -s -u -z --quiet --silent --regexp-extended")
 
@@ -163,7 +173,8 @@ def only_reads(command: SimpleCommand) -> bool:
 def is_move_inside(command: SimpleCommand) -> bool:
     """Tell whether a command only goes to a folder of the workspace."""
     plain = not command.assigns and not command.loose and not command.reads
-    return plain and len(command.words) == 2 and command.words[0] == "cd" and is_inside(command.words[1])
+    words = command.words
+    return plain and len(words) == 2 and words[0] == "cd" and words[1][:1] != "-" and is_inside(words[1])
 
 
 def first_words(command: SimpleCommand) -> str:
@@ -200,13 +211,20 @@ def _unknown_words(name: str, command: SimpleCommand) -> str:
 def _acts(name: str, command: SimpleCommand) -> bool:
     arguments = command.words[1:]
     if name == "find":
-        return not _FIND_ACTS.isdisjoint(arguments)
+        return not _FIND_ACTS.isdisjoint(arguments) or any(word.startswith(("-D", "-O")) for word in arguments)
     if name == "uniq":
         return sum(not word.startswith("-") for word in arguments) > 1
     if name == "git" and (not arguments or arguments[0].startswith("-")):
         return True  # an option before the verb can say where the repository is, and what its programs are
+    if name == "git" and _git_acts(arguments[0], arguments[1:]):
+        return True
     letters, names = _ACTING.get(name, ("", ()))
     return has_option(arguments, letters, *names)
+
+
+def _git_acts(verb: str, arguments: list[str]) -> bool:
+    """Tell whether one of git's verbs starts programs, by itself or by an option of its own."""
+    return verb in _GIT_STARTERS or has_option(arguments, _GIT_LETTERS.get(verb, ""))
 
 
 def _sed_reads(command: SimpleCommand) -> bool:
@@ -220,12 +238,20 @@ def _paths(name: str, command: SimpleCommand) -> list[str]:
     """The words that may be files, and the files it reads from."""
     words = [word for word in command.words[1:] if not word.startswith("-")]
     joined = [word.partition("=")[2] for word in command.words[1:] if word.startswith("--") and "=" in word]
+    joined += [word[2:] for word in command.words[1:] if word[:1] == "-" and word[2:3] in ("/", "~", ".")]
     if name == "find":
-        words = command.words[1 : next((at for at, word in enumerate(command.words) if word[:1] in "-!("), None)]
+        words = _start_folders(command.words[1:])
     if name in _PATTERN_FIRST and not has_option(command.words[1:], "ef", "--regexp", "--file", "--from-file"):
         words = words[1:]
     known = [word for word in (*words, *joined, *command.reads) if UNKNOWN not in word and not is_device(word)]
     return [word.replace("$", "").replace("`", "") for word in known]
+
+
+def _start_folders(words: list[str]) -> list[str]:
+    """Where find begins: the words behind its first options, up to the first test."""
+    start = next((at for at, word in enumerate(words) if word not in _FIND_FIRST), len(words))
+    end = next((at for at, word in enumerate(words) if at >= start and word[:1] in "-!("), len(words))
+    return words[start:end]
 
 
 def _is_plain(word: str) -> bool:

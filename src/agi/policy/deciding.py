@@ -16,6 +16,7 @@ from agi.policy.remembering import worth_remembering
 from agi.policy.risk import risk_of
 from agi.policy.rules import about, allowing, allows_file, in_words, speaks_of
 from agi.policy.subjects import Subject, subject_of
+from agi.policy.touching import about_files
 from agi.protocol.grants import Grant
 from agi.protocol.policies import ApprovalPolicy, Rule
 from agi.protocol.sessions import Risk
@@ -34,7 +35,8 @@ def decide(
     """Decide a call of a tool that the agent has; `asks` is why its kind or name is asked about, if it is."""
     subject = subject_of(definition, call, ground)
     risk = risk_of(subject)
-    decision = _by_strict_rule(about(policy.rules, definition), subject, risk)
+    strict = about(policy.rules, definition) + (about_files(policy.rules) if subject.seen is not None else [])
+    decision = _by_strict_rule(strict, subject, risk)
     if decision is None and not asks[0]:
         return Decision(verdict="allow", rule="not_required", reason="No rule asks for approval.", risk=risk)
     decision = (

@@ -124,7 +124,14 @@ def _is_destroyer(part: Part) -> bool:
     if is_interpreter(name):
         return _code_destroys(name, arguments, part.document)
     rule = _RULES.get(name)
+    if (rule is not None or name in TELLING) and any(map(_hides_option, arguments)):
+        return True
     return rule is not None and rule(arguments)
+
+
+def _hides_option(word: str) -> bool:
+    """Tell whether an option is spelled so that only the shell knows which one it is."""
+    return word[:1] in ("-", "{") and any(sign in word for sign in "*?[" + UNKNOWN)
 
 
 def _shell_destroys(arguments: list[str], document: str | None) -> bool:
@@ -161,7 +168,7 @@ _RULES: Mapping[str, Callable[[list[str]], bool]] = MappingProxyType(
         "chgrp": _recursive,
         "chmod": _recursive,
         "chown": _recursive,
-        "cp": _writes_out,
+        "cp": lambda arguments: _writes_out(arguments) or "/dev/null" in arguments,
         "env": lambda arguments: has_option(arguments, "S", "--split-string"),
         "git": git_destroys,
         "install": _writes_out,

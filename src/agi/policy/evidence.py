@@ -24,12 +24,16 @@ class Check(Struct, frozen=True, kw_only=True, omit_defaults=True):
     exit_code: int | None = None
     failing: tuple[str, ...] | None = None
     """Marks of the tests that failed; None where the output does not tell."""
+    like: str = ""
+    """There, a mark of all it printed; empty if that cannot be compared."""
     pre_existing: bool = False
     """It failed, and no failure is new."""
     own: bool = True
     """Run by the harness, not by a call of the model."""
     baseline: bool = False
     """Run before the first change."""
+    attempt: int = 0
+    """In which round of a turn's verification it was run; 0 if it was in none."""
     turn_id: str = ""
     seq: int = 0
     """Where in the session's log the whole of it is."""
@@ -52,17 +56,19 @@ def marks(tests: Sequence[str] | None) -> tuple[str, ...] | None:
     return None if tests is None else tuple(mark(test) for test in tests)
 
 
-def is_pre_existing(before: Check | None, exit_code: int | None, failing: Sequence[str] | None) -> bool:
-    """Tell whether a failure was there before: the same way of failing, and of the tests, where told, no other one."""
+def is_pre_existing(before: Check | None, exit_code: int | None, failing: Sequence[str] | None, like: str = "") -> bool:
+    """Tell whether a failure is known to be an old one: no other test fails, or all that was printed is the same."""
     if before is None or before.passed or exit_code is None or exit_code != before.exit_code:
         return False
     if failing is None or before.failing is None:
-        return failing is None and before.failing is None
+        return failing is None and before.failing is None and like != "" and like == before.like
     return not new_failures(before, failing)
 
 
 def new_failures(before: Check | None, failing: Sequence[str] | None) -> tuple[str, ...]:
-    """The failing tests that did not fail before."""
+    """The failing tests that did not fail before; none if it failed then, and nobody knows by which."""
+    if before is not None and not before.passed and before.failing is None:
+        return ()
     known = set(before.failing or ()) if before is not None and not before.passed else set()
     return tuple(test for test in failing or () if mark(test) not in known)
 
@@ -72,10 +78,15 @@ def still_failing(before: Check, now: Check) -> Check:
     if before.passed:
         return before
     if now.passed:
-        return replace(before, passed=True, exit_code=now.exit_code, failing=None)
+        return replace(before, passed=True, exit_code=now.exit_code, failing=None, like="")
     if before.failing is None or now.failing is None:
         return before
     return replace(before, failing=tuple(one for one in before.failing if one in now.failing))
+
+
+def outlasting(checks: Sequence[Check], seq: int) -> list[Check]:
+    """The runs after a call that may have changed what no fingerprint covers; those before it speak for no files."""
+    return [check if check.seq > seq else replace(check, fingerprint="") for check in checks]
 
 
 def verdict(

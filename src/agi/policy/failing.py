@@ -1,8 +1,9 @@
 """Which tests failed, read from what a test program printed.
 
 Each reader knows one program's words and answers only where it is sure to have seen all failures: by the program's own
-count, or because nothing is missing from the output. Where no reader is sure, a command is judged as a whole. The
-output is a project's and may say anything; it is only compared, never run. May import: policy.failing_scripts.
+count, or because nothing is missing from the output. Of a program that stopped before its end nothing is said. Where no
+reader is sure, a command is judged as a whole. The output is a project's and may say anything; it is only compared,
+never run. May import: policy.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import re
 from collections.abc import Callable
 
 from agi.policy.failing_scripts import read_jest, read_mocha, read_tap, read_vitest
+from agi.policy.stopping import may_have_stopped
 
 MOST_TESTS = 200
 """With more failures than this the command is judged as a whole."""
@@ -26,7 +28,6 @@ _UNITTEST_TEST = re.compile(r"^(?:FAIL|ERROR): (.+)$", re.MULTILINE)
 _UNITTEST_COUNT = re.compile(r"(?:failures|errors)=(\d+)")
 _CARGO_END = re.compile(r"^test result: \w+\. \d+ passed; (\d+) failed;", re.MULTILINE)
 _CARGO_TEST = re.compile(r"^test (\S.*) \.\.\. FAILED$", re.MULTILINE)
-_CARGO_BUILD = re.compile(r"^error: could not compile `([^`]+)`", re.MULTILINE)
 _GO_TEST = re.compile(r"^\s*--- FAIL: (\S+) \(")
 _GO_PACKAGE = re.compile(r"^FAIL\t(\S+)(?:\t| (\[[^\]]*\]))")
 
@@ -36,6 +37,8 @@ Reader = Callable[[str], "list[str] | None"]
 def failing_tests(output: str) -> tuple[str, ...] | None:
     """The tests that failed, sorted; None where the output does not tell for certain."""
     text = _ANSI.sub("", output).replace("\r\n", "\n")
+    if may_have_stopped("", text):
+        return None
     found: set[str] = set()
     for reader in _READERS:
         tests = reader(text)
@@ -63,13 +66,11 @@ def _read_unittest(text: str) -> list[str] | None:
 
 def _read_cargo(text: str) -> list[str] | None:
     tests: list[str] = _CARGO_TEST.findall(text)
-    if len(tests) != sum(int(number) for number in _CARGO_END.findall(text)):
-        return None
-    return tests + [f"does not compile: {what}" for what in _CARGO_BUILD.findall(text)]
+    return tests if len(tests) == sum(int(number) for number in _CARGO_END.findall(text)) else None
 
 
 def _read_go(text: str) -> list[str] | None:
-    """A package's tests come before the line that names it; one that failed without any did not build, or crashed."""
+    """A package's tests come before the line that names it; one that failed without any did not build."""
     found: list[str] = []
     waiting: list[str] = []
     for line in text.splitlines():

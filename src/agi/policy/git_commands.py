@@ -10,7 +10,9 @@ from types import MappingProxyType
 
 from agi.policy.bash.values import UNKNOWN, has_option
 
-_WITH_VALUE = frozenset({"-C", "--git-dir", "--work-tree", "--namespace", "--super-prefix"})
+_WITH_VALUE = frozenset(
+    {"-C", "--git-dir", "--work-tree", "--namespace", "--super-prefix", "--attr-source", "--list-cmds"}
+)
 _RUNNING = ("-c", "--config-env", "--exec-path", "--upload-pack", "--receive-pack")
 """Options that can name a program."""
 
@@ -60,6 +62,7 @@ _RULES: Mapping[str, Callable[[list[str]], bool]] = MappingProxyType(
         "bisect": lambda rest: _any(rest, "run"),
         "branch": lambda rest: has_option(rest, "dDfMC", "--delete", "--force"),
         "checkout": _checkout,
+        "checkout-index": lambda rest: True,
         "clean": lambda rest: not has_option(rest, "n", "--dry-run"),
         "commit": lambda rest: has_option(rest, "", "--amend"),
         "config": lambda rest: not (_any(rest, "get", "list", "-l") or has_option(rest, "", "--get", "--list")),
@@ -70,6 +73,7 @@ _RULES: Mapping[str, Callable[[list[str]], bool]] = MappingProxyType(
         "mergetool": lambda rest: True,
         "prune": lambda rest: not has_option(rest, "n", "--dry-run"),
         "push": _push,
+        "read-tree": lambda rest: has_option(rest, "um", "--reset"),
         "rebase": lambda rest: True,
         "reflog": lambda rest: _any(rest, "expire", "delete"),
         "replace": lambda rest: True,

@@ -16,5 +16,7 @@ class Ground(Struct, frozen=True, kw_only=True):
     """What holds commands in, such as `bubblewrap`; empty if nothing does."""
     network: bool = True
     """Whether commands reach the network."""
+    runs: tuple[str, ...] = ()
+    """The commands a call stands for without naming them, as those of verification."""
     locate: Callable[[str], str] | None = None
     """Says where a path really leads, from the workspace's root; raises if it leads out."""

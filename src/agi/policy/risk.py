@@ -34,6 +34,6 @@ def is_destructive(subject: Subject) -> bool:
 
 def _only_reads(subject: Subject) -> bool:
     line = subject.seen.line if subject.seen else None
-    if line is None or line.functions or line.evaluates or not line.commands:
+    if line is None or line.functions or line.evaluates or line.sets or not line.commands:
         return False
     return all(only_reads(command) for command in line.commands)

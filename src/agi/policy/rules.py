@@ -7,8 +7,6 @@ shell. One that allows meets a simple command as it stands, and nothing beside i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from fnmatch import fnmatchcase
-from typing import Literal
 
 from agi.policy.bash.seen import Part, is_hidden
 from agi.policy.bash.values import UNKNOWN, SimpleCommand
@@ -16,13 +14,10 @@ from agi.policy.covering import FREE, READERS, begins_with, covers, is_move_insi
 from agi.policy.git_commands import without_global_options
 from agi.policy.places import is_device, is_inside, is_protected
 from agi.policy.subjects import Subject
+from agi.policy.touching import WRITERS, Match, matches, touches
 from agi.protocol.policies import Rule
 from agi.protocol.showing import exact
 from agi.protocol.tools import ToolDefinition
-
-Match = Literal["yes", "maybe", "no"]
-WRITERS = frozenset({"write_file", "fs.write"})
-"""A redirection needs what writing a file would need."""
 
 
 def about(rules: Iterable[Rule], definition: ToolDefinition) -> list[Rule]:
@@ -58,7 +53,7 @@ def speaks_of(rule: Rule, subject: Subject) -> Match:
     if rule.command is not None:
         found.append(_meets_command(rule.command.split(), subject))
     if rule.path is not None:
-        found.append(_meets_files(rule.path, subject))
+        found.append(_meets_files(rule.path, subject) if subject.seen is None else touches(rule, subject.seen))
     if "no" in found:
         return "no"
     return "maybe" if "maybe" in found else "yes"
@@ -78,7 +73,8 @@ def _meets_part(prefix: list[str], part: Part) -> Match:
         return "no" if part.guessed else "maybe"
     words = [part.name, *part.words[1:]]
     plain = [part.name, *(without_global_options(words[1:]) if part.name == "git" else _without_options(words[1:]))]
-    for form in (words, plain):
+    unnumbered = [part.name.rstrip("0123456789."), *words[1:]]  # `pip3`, `python3.11`
+    for form in (words, plain, unnumbered):
         if begins_with(prefix, form, anywhere=True):
             return "yes"
     unsure = any(UNKNOWN in word for word in words[: len(prefix) + 1])
@@ -93,18 +89,6 @@ def _meets_files(pattern: str, subject: Subject) -> Match:
     if any(matches(pattern, path) for path in subject.files):
         return "yes"
     return "maybe" if subject.unclear else "no"
-
-
-def matches(pattern: str, path: str) -> bool:
-    """Compare a path with a pattern, folder by folder; `**` stands for any number of them."""
-    wanted, found = pattern.removeprefix("./").split("/"), path.split("/")
-    reach = {0}
-    for part in wanted:
-        if part == "**":
-            reach = set(range(min(reach, default=len(found) + 1), len(found) + 1))
-        else:
-            reach = {at + 1 for at in reach if at < len(found) and fnmatchcase(found[at], part)}
-    return len(found) in reach
 
 
 def allowing(rules: Sequence[Rule], subject: Subject, *, may_write: Callable[[str], bool]) -> tuple[Rule, ...]:
@@ -135,7 +119,7 @@ def _allowing_files(rules: Sequence[Rule], subject: Subject) -> tuple[Rule, ...]
 def _allowing_command(rules: Sequence[Rule], subject: Subject, may_write: Callable[[str], bool]) -> tuple[Rule, ...]:
     """Every simple command of the line needs a rule, and every file it writes to the right to write it."""
     line = subject.seen.line if subject.seen and not subject.seen.unreadable else None
-    if line is None or line.functions or line.evaluates:
+    if line is None or line.functions or line.evaluates or line.sets:
         return ()
     used: list[Rule] = []
     for command in line.commands:

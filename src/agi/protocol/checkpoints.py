@@ -13,8 +13,8 @@ from agi.protocol.parts import Artifact
 
 CheckpointCause = Literal["call", "interrupted", "revert", "redo_point"]
 ChangeStatus = Literal["added", "modified", "deleted", "renamed"]
-OmissionCode = Literal["large", "over_limit", "unreadable", "special", "other_device", "too_many"]
-ConflictReason = Literal["changed_since", "changed_between", "changed_elsewhere", "interrupted"]
+OmissionCode = Literal["large", "over_limit", "unreadable", "special", "other_device", "too_many", "ignored"]
+ConflictReason = Literal["changed_since", "changed_between", "changed_elsewhere", "interrupted", "during_command"]
 RevertWhat = Literal["files", "conversation", "both"]
 
 
@@ -71,7 +71,7 @@ class SessionDiff(Struct, frozen=True, kw_only=True):
 
 
 class RevertConflict(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A file that holds somebody else's work; it is overwritten only where that is asked for by name."""
+    """A file that holds somebody else's work, or may; it is overwritten only where that is asked for by name."""
 
     path: str
     reason: ConflictReason

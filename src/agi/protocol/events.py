@@ -335,9 +335,9 @@ class VerificationCompleted(EventData, frozen=True, kw_only=True):
     failing: tuple[str, ...] | None = None
     """The tests that failed; null where the output does not tell."""
     new: tuple[str, ...] = ()
-    """Those of them that did not fail before the first change."""
+    """Those of them that did not fail before the first change; none where that is not known."""
     pre_existing: bool = False
-    """It failed, and no failure is new."""
+    """It failed, and is known to fail only as before."""
     seconds: float = 0.0
 
 

@@ -59,6 +59,10 @@ class Confinement(Struct, frozen=True, kw_only=True):
     """Whether they may use unix sockets; pairs of connected ones are always fine."""
     may_create_repository: bool = False
     """Whether `git init` may work in a workspace that has no `.git`."""
+    rung: RungName | None = None
+    """What they were judged to run on: on any other nothing runs. None is not judged yet."""
+    must_confine: bool = False
+    """Whether nothing may run where no sandbox works."""
     limits: Limits = Limits()
     """How much each may use."""
 

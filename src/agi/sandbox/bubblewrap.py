@@ -15,15 +15,16 @@ from pathlib import Path
 from msgspec import Struct
 
 from agi.sandbox.base import Confinement
+from agi.sandbox.homes import within
 from agi.sandbox.identity import git_identity
 from agi.sandbox.inner import guarded_by_shell
-from agi.sandbox.landlock import through_shim
+from agi.sandbox.landlock import through_shim, watch_over
 from agi.sandbox.limits import wanted
 from agi.sandbox.mounts import Mounts
-from agi.sandbox.places import SCRATCH, find_places, within
+from agi.sandbox.nested import Nested
+from agi.sandbox.places import SCRATCH, Places, find_places
 from agi.sandbox.repository import mount_repository
 from agi.sandbox.seccomp import Sockets, build_filter
-from agi.sandbox.watch import Watch
 from agi.sandbox.wrapped import Wrapped
 
 OUR_FOLDER = ".agi"
@@ -59,8 +60,11 @@ class Bubblewrap(Struct, frozen=True, kw_only=True):
         try:
             wrapped.env = _environment(env)
             self._add_namespaces(mounts, confinement)
-            _build(mounts, confinement, wrapped.env)
-            _watch_links(wrapped, confinement)
+            places = find_places(confinement, wrapped.env)
+            _build(mounts, confinement, places, wrapped.env)
+            _watch_links(wrapped, confinement, places)
+            if not confinement.read_only:
+                wrapped.notes.append(Nested(str(confinement.workspace)).put_back)
             self._add_filter(mounts, confinement)
             numbers = wanted(confinement.limits, grouped=grouped)
             report, leave = wrapped.open_report(), wrapped.open_leave()
@@ -97,20 +101,19 @@ def _through_gate(wrapped: Wrapped, confinement: Confinement, argv: Sequence[str
     return through_shim(wrapped, {"duty": "gate", "port": PORT, "channel": gate.channel}, argv)
 
 
-def _watch_links(wrapped: Wrapped, confinement: Confinement) -> None:
+def _watch_links(wrapped: Wrapped, confinement: Confinement, places: Places) -> None:
     """A mount cannot stand on a link: what is one is put back afterwards. Asked once all names of ours are taken."""
     workspace = confinement.workspace
-    if not confinement.read_only and any(map(os.path.islink, (workspace / name for name in _TOP))):
-        free = confinement.may_create_repository
-        wrapped.notes.append(Watch(str(workspace), may_create_repository=free).put_back)
+    names = (*_TOP, *places.watched, *places.watched_folders)
+    if not confinement.read_only and any(map(os.path.islink, (workspace / name for name in names))):
+        wrapped.notes.append(watch_over(confinement, places).put_back)
 
 
 def _environment(env: Mapping[str, str]) -> dict[str, str]:
     return {**env, "TMPDIR": SCRATCH[0]}
 
 
-def _build(mounts: Mounts, confinement: Confinement, env: Mapping[str, str]) -> None:
-    places = find_places(confinement, env)
+def _build(mounts: Mounts, confinement: Confinement, places: Places, env: Mapping[str, str]) -> None:
     workspace = str(confinement.workspace)
     mounts.add("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
     if os.getuid() == 0:
@@ -121,18 +124,23 @@ def _build(mounts: Mounts, confinement: Confinement, env: Mapping[str, str]) -> 
         mounts.add("--ro-bind", path, path)
     if confinement.network == "on":
         _show_resolver(mounts)
+    # Before all that hides or protects: what is opened must not lie over that.
+    for extra in confinement.writable:
+        mounts.open(os.path.realpath(extra))
     outside = [path for path in places.hidden if not within(path, workspace)]
     for path in outside:
         mounts.veil(path)
     _build_identity(mounts, env, places.homes)
     _build_workspace(mounts, confinement, workspace)
+    done = {*outside, f"{workspace}/{OUR_FOLDER}"}
+    if not confinement.read_only:
+        done |= {path for path, content in places.free if mounts.reserve(path, content)}
     for path in places.hidden:
-        if path not in outside and path != f"{workspace}/{OUR_FOLDER}":
+        if path not in done:
             mounts.veil(path)
     for path in places.frozen:
-        mounts.show(path)
-    for extra in confinement.writable:
-        mounts.open(os.path.realpath(extra))
+        if path not in done:
+            mounts.show(path)
 
 
 def _build_scratch(mounts: Mounts, confinement: Confinement, homes: Sequence[str], home: str) -> None:

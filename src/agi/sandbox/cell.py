@@ -10,9 +10,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from agi.errors import Invalid
 from agi.sandbox.base import Confinement, Rung
-from agi.sandbox.places import SYSTEM, within
+from agi.sandbox.homes import SYSTEM, within
+from agi.sandbox.opened import refuse_too_wide
 
 if TYPE_CHECKING:
     from agi.sandbox.ladder import Ladder
@@ -25,19 +28,28 @@ class Cell:
     def __init__(self, ladder: Ladder, confinement: Confinement) -> None:
         self.ladder = ladder
         self.confinement = confinement
+        self._rung: Rung | None = None
 
     @property
     def rung(self) -> Rung:
-        """What holds them."""
-        return self.ladder.rung
+        """What holds them, fixed when first asked: calls are judged by it, and run on nothing else."""
+        if self._rung is None:
+            self._rung = self.ladder.rung
+            self.confinement = replace(self.confinement, rung=self.confinement.rung or self._rung.name)
+        return self._rung
 
     def wrap(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Wrapped:
-        """Make a command ready; the folder it starts in never widens what it may change."""
+        """Make a command ready; the folder it starts in never widens what it may change.
+
+        Raises `Unavailable` if what holds commands now is not what they were judged with; nothing runs then.
+        """
         folder, workspace = os.path.realpath(cwd), str(self.confinement.workspace)
         if not within(folder, workspace):
             hint = "Commands start in the workspace or a folder of it."
             raise Invalid(f"{str(cwd)!r} is outside the workspace.", hint=hint, code="cwd_outside_workspace")
-        if workspace in SYSTEM and self.rung.confines:
-            hint = "Work in a folder of your own, or switch the sandbox off (sandbox.mode)."
-            raise Invalid(f"No sandbox can keep a command in {workspace!r}.", hint=hint, code="workspace_too_wide")
+        if self.rung.confines:
+            if workspace in SYSTEM:
+                hint = "Work in a folder of your own, or switch the sandbox off (sandbox.mode)."
+                raise Invalid(f"No sandbox can keep a command in {workspace!r}.", hint=hint, code="workspace_too_wide")
+            refuse_too_wide(self.confinement, env)
         return self.ladder.wrap(argv, self.confinement, cwd=folder, env=env)

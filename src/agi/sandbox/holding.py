@@ -61,6 +61,14 @@ def hold(path: str, content: bytes | None = None) -> Held | None:
     return Held(parent, name, fd)
 
 
+def is_stub(path: str) -> bool:
+    """Whether something of ours stands there, and nothing else."""
+    try:
+        return os.lstat(path).st_mtime_ns == _MARK_NS
+    except OSError:
+        return False
+
+
 def _taken(parent: int, name: str, content: bytes | None) -> int | None:
     for _ in range(_ATTEMPTS):
         try:

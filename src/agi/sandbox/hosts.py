@@ -19,6 +19,21 @@ USUAL_PORTS = frozenset({80, 443})
 _NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*\Z")
 _NUMBER = re.compile(r"(0x[0-9a-f]*|[0-9]+)\Z")
 _NAT64 = ip_network("64:ff9b::/96")
+_SPECIAL = tuple(
+    map(
+        ip_network,
+        (
+            *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"),
+            *("192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24"),
+            *("192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"),
+            *("224.0.0.0/4", "240.0.0.0/4", "168.63.129.16/32"),
+            *("::/96", "::ffff:0:0:0/96", "64:ff9b:1::/48", "100::/63", "2001::/23", "2001:db8::/32"),
+            *("2620:4f:8000::/48", "3fff::/20", "5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8"),
+        ),
+    )
+)
+"""Addresses with a special meaning, spelled out: what a library holds for global differs from version to version. The
+single one answers inside machines of a cloud."""
 
 
 class Rule(Struct, frozen=True):
@@ -82,13 +97,11 @@ def is_public(address: str) -> bool:
         inner = _inside(found)
         if inner is not None:
             return is_public(str(inner))
-    return found.is_global and not (found.is_multicast or found.is_reserved or found.is_unspecified)
+    return found.is_global and not any(found in network for network in _SPECIAL if network.version == found.version)
 
 
 def _inside(address: IPv6Address) -> IPv4Address | None:
     """The address of the older kind that this one stands for."""
     if address.ipv4_mapped or address.sixtofour:
         return address.ipv4_mapped or address.sixtofour
-    if address.teredo:
-        return address.teredo[1]
     return IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else None

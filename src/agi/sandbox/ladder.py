@@ -13,6 +13,7 @@ import threading
 from collections.abc import Mapping, Sequence
 
 from agi.config.values import SandboxMode
+from agi.errors import Unavailable
 from agi.sandbox.base import Confinement, Limits, Rung
 from agi.sandbox.bubblewrap import Bubblewrap
 from agi.sandbox.cgroups import Groups, find_groups
@@ -70,8 +71,9 @@ class Ladder:
             self._groups.close()
 
     def wrap(self, argv: Sequence[str], confinement: Confinement, *, cwd: str, env: Mapping[str, str]) -> Wrapped:
-        """Make a command ready to run on the rung there is."""
-        _, wrapper = self._find()
+        """Make a command ready to run on the rung there is; `Unavailable` if it was judged on another."""
+        rung, wrapper = self._find()
+        _refuse_another(rung, confinement)
         group = self._groups.take(confinement.limits) if self._groups is not None else None
         try:
             wrapped = wrapper.wrap(argv, confinement, cwd=cwd, env=env, grouped=group is not None)
@@ -137,6 +139,18 @@ class Ladder:
             return None, "Landlock: of no use without a filter of system calls for this kind of processor"
         said = try_out(Shim(version), self._env)
         return (None, f"Landlock: {said}") if said else (Shim(version), "")
+
+
+def _refuse_another(rung: Rung, confinement: Confinement) -> None:
+    """Less may hold now than when the command was judged, and a yes was to what held then."""
+    why = f" ({'; '.join(rung.why)})" if rung.why else ""
+    if confinement.must_confine and not rung.confines:
+        hint = "Nothing was run. `agi doctor` tells what is missing; sandbox.mode `auto` would ask instead."
+        raise Unavailable(f"No sandbox works here{why}, and one is required.", hint=hint, code="sandbox_required")
+    if confinement.rung not in (None, rung.name):
+        hint = "Nothing was run. The next turn is judged by what holds now."
+        was = f"This was to run on the rung `{confinement.rung}`, and what works now is `{rung.name}`{why}."
+        raise Unavailable(was, hint=hint, code="sandbox_changed")
 
 
 def _unconfined() -> Wrapper:

@@ -15,9 +15,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from agi.sandbox.base import Confinement
+from agi.sandbox.homes import within
 from agi.sandbox.identity import git_identity
 from agi.sandbox.limits import MORE_LIKELY_TO_GO, threads_now, wanted
-from agi.sandbox.places import SCRATCH, Places, find_places, within
+from agi.sandbox.nested import Nested
+from agi.sandbox.places import SCRATCH, Places, find_places
 from agi.sandbox.seccomp import Sockets, build_filter
 from agi.sandbox.survivors import COMMAND_MARKER, end_marked
 from agi.sandbox.watch import Watch
@@ -90,8 +92,8 @@ class Shim:
         tmp = _private_folder(wrapped, confinement)
         wrapped.env.update(_own_folders(tmp, wrapped.env))
         if not confinement.read_only:
-            free = confinement.may_create_repository
-            wrapped.notes.append(Watch(str(confinement.workspace), may_create_repository=free).put_back)
+            wrapped.notes.append(watch_over(confinement, places).put_back)
+            wrapped.notes.append(Nested(str(confinement.workspace)).put_back)
         files = _RIGHTS_BY_VERSION[min(self.version, max(_RIGHTS_BY_VERSION))]
         offline = confinement.network != "on"
         return {
@@ -102,6 +104,16 @@ class Shim:
             "on_files": _ON_FILES & files,
             "allowed": list(_allowed(places, confinement, tmp, files)),
         }
+
+
+def watch_over(confinement: Confinement, places: Places) -> Watch:
+    """A look at what must not change in a workspace, and cannot be kept from commands."""
+    return Watch(
+        str(confinement.workspace),
+        may_create_repository=confinement.may_create_repository,
+        files=places.watched,
+        folders=places.watched_folders,
+    )
 
 
 def through_shim(wrapped: Wrapped, policy: Mapping[str, object], argv: Sequence[str]) -> list[str]:

@@ -16,25 +16,24 @@ from pathlib import Path
 from msgspec import Struct
 
 from agi.sandbox.base import Confinement
+from agi.sandbox.holding import is_stub
+from agi.sandbox.homes import (
+    ALL_HOMES,
+    SECRET_FOLDERS,
+    SECRETS,
+    START_UP,
+    STEERING,
+    content_of,
+    each_home,
+    find_homes,
+    outermost,
+    within,
+)
 
 SCRATCH = ("/tmp", "/run")  # noqa: S108
 """Folders that are empty at first, and gone with the command."""
 
-SYSTEM = frozenset({"/", "/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/opt", "/proc", "/sbin", "/sys", "/usr"})
-"""A home folder that is one of these, or holds one, is not hidden: nothing would run."""
-_SECRETS = (
-    *(".ssh", ".aws", ".azure", ".config", ".docker", ".gnupg", ".kube", ".mozilla", ".netrc"),
-    *(".git-credentials", ".npmrc", ".pypirc", ".password-store", ".pgpass", ".my.cnf", ".boto", ".s3cfg"),
-    *(".vault-token", ".terraform.d", ".oci", ".gcloud", ".databrickscfg", ".thunderbird"),
-)
-"""What is never shown of a home folder, even if PATH leads there."""
-_START_UP = (
-    *(".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv"),
-    *(".zprofile", ".zlogin", ".kshrc", ".gitconfig", ".inputrc"),
-)
-"""What runs when the user next logs in."""
 _SYSTEM_SECRETS = ("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/ssh")
-_ALL_HOMES = "/home"
 _BINARIES = frozenset({"bin", "sbin", ".bin", "shims"})
 _SHARED_PREFIXES = frozenset({".local", ".cache"})
 _COMPANIONS = {
@@ -59,13 +58,19 @@ class Places(Struct, frozen=True):
     """Single files and folders that are hidden where they are, to be applied after `readable`."""
     frozen: tuple[str, ...] = ()
     """What may be read but not changed, although the workspace holds it."""
+    free: tuple[tuple[str, bytes | None], ...] = ()
+    """Names in the workspace that must stay free if they are, each with what stands there meanwhile."""
+    watched: tuple[str, ...] = ()
+    """Names in the workspace to be put back where they cannot be kept from commands, as seen from there."""
+    watched_folders: tuple[str, ...] = ()
+    """Folders that must not come about there, nor become links."""
 
 
 def find_places(confinement: Confinement, env: Mapping[str, str]) -> Places:
     """Look at the machine as it is now."""
     workspace = str(confinement.workspace)
-    all_homes = _homes(env.get("HOME", ""), os.getuid())
-    homes = _outermost(home for home in all_homes if not within(home, workspace))
+    all_homes = find_homes(env.get("HOME", ""), os.getuid())
+    homes = outermost(home for home in all_homes if not within(home, workspace))
     veiled = (*homes, *SCRATCH)
     wanted = (
         *_on_path(env.get("PATH", ""), all_homes),
@@ -73,20 +78,45 @@ def find_places(confinement: Confinement, env: Mapping[str, str]) -> Places:
         *_environments(workspace),
         *filter(os.path.exists, map(os.path.realpath, confinement.readable)),
     )
-    readable = _outermost(
+    readable = outermost(
         path for path in wanted if any(within(path, one) for one in veiled) and not within(path, workspace)
     )
     hidden = [os.path.realpath(path) for path in confinement.hidden]
     hidden += [path for path in _system_secrets() if os.access(path, os.R_OK)]
     hidden += [path for home in all_homes for path in _tokens(home)]
-    frozen: list[str] = []
-    for home in all_homes:
-        if within(home, workspace):
-            # The workspace is a home folder, or holds one: what is there of keys is hidden, one by one.
-            hidden += _join(home, _SECRETS)
-            frozen += (path for path in _join(home, _START_UP) if not os.path.islink(path))
+    # The workspace may be a home folder, or hold one: what is there of keys is hidden, one by one.
+    held = [home for home in each_home(all_homes) if within(home, workspace)]
+    hidden += [path for home in held for path in _join(home, SECRETS)]
+    frozen = [path for home in held for path in _join(home, START_UP) if not os.path.islink(path)]
     shown = [path for path in hidden if _is_shown(path, veiled, readable, workspace)]
-    return Places(homes, readable, _outermost(shown), tuple(frozen))
+    return Places(
+        homes=homes,
+        readable=readable,
+        hidden=outermost(shown),
+        frozen=tuple(frozen),
+        free=tuple(_free(held, hidden, workspace)),
+        watched=tuple(os.path.relpath(f"{home}/{name}", workspace) for home in held for name in STEERING),
+        watched_folders=tuple(os.path.relpath(f"{home}/{name}", workspace) for home in held for name in SECRET_FOLDERS),
+    )
+
+
+def kept_places(confinement: Confinement, env: Mapping[str, str]) -> list[str]:
+    """What must not be opened to commands, nor a folder above it: homes, what they hold of keys, hidden places."""
+    homes = find_homes(env.get("HOME", ""), os.getuid())
+    single = [path for home in each_home(homes) for path in (home, *(f"{home}/{name}" for name in SECRETS))]
+    return [*homes, *single, *map(os.path.realpath, confinement.hidden)]
+
+
+def _free(homes: Iterable[str], hidden: Iterable[str], workspace: str) -> Iterator[tuple[str, bytes | None]]:
+    """Names a command could take to be heard later; a name that is there may be held by another command only."""
+    for home in homes:
+        for name in (*SECRETS, *START_UP):
+            yield f"{home}/{name}", content_of(name)
+    for path in hidden:
+        if path != workspace and within(path, workspace) and not os.path.lexists(path):
+            while not os.path.lexists(os.path.dirname(path)) or is_stub(os.path.dirname(path)):
+                path = os.path.dirname(path)  # of what is not there, the outermost
+            yield path, None
 
 
 def _is_shown(path: str, veiled: Iterable[str], readable: Iterable[str], workspace: str) -> bool:
@@ -95,25 +125,6 @@ def _is_shown(path: str, veiled: Iterable[str], readable: Iterable[str], workspa
     if within(path, workspace) or any(within(path, one) for one in readable):
         return True
     return not any(within(path, one) for one in veiled)
-
-
-@cache
-def _homes(named: str, uid: int) -> tuple[str, ...]:
-    """The user's home as the environment and the system name it; root may read everybody's, so all are hidden."""
-    found = [named, _home_of(uid)]
-    if uid == 0:
-        found += ["/root", _ALL_HOMES]
-    real = (os.path.realpath(home) for home in found if os.path.isabs(home) and os.path.isdir(home))
-    return _outermost(home for home in real if not any(within(one, home) for one in SYSTEM))
-
-
-def _home_of(uid: int) -> str:
-    import pwd  # late: not everywhere
-
-    try:
-        return pwd.getpwuid(uid).pw_dir
-    except KeyError:
-        return ""
 
 
 @cache
@@ -131,13 +142,13 @@ def _on_path(search_path: str, homes: tuple[str, ...]) -> tuple[str, ...]:
 
 def _one_home(path: str, home: str) -> str:
     """Whose home it is, where all homes are hidden together."""
-    return "/".join(path.split("/")[:3]) if home == _ALL_HOMES else home
+    return "/".join(path.split("/")[:3]) if home == ALL_HOMES else home
 
 
 def _installation(folder: str, home: str) -> Iterator[str]:
     name = os.path.relpath(folder, home)
     first = name.split("/")[0]
-    if first in _SECRETS or name == ".":
+    if first in SECRETS or name == ".":
         return
     prefix = os.path.dirname(folder)
     is_own = os.path.basename(folder) in _BINARIES and prefix != home and first not in _SHARED_PREFIXES
@@ -180,23 +191,8 @@ def _system_secrets() -> tuple[str, ...]:
 
 
 def _tokens(home: str) -> list[str]:
-    homes = [entry.path for entry in os.scandir(home) if entry.is_dir()] if home == _ALL_HOMES else [home]
-    return [path for one in homes for path in _join(one, _TOKENS)]
+    return [path for one in each_home((home,)) for path in _join(one, _TOKENS)]
 
 
 def _join(home: str, names: Iterable[str]) -> list[str]:
     return [f"{home}/{name}" for name in names if os.path.exists(f"{home}/{name}")]
-
-
-def _outermost(paths: Iterable[str]) -> tuple[str, ...]:
-    """The same places without those inside another."""
-    kept: list[str] = []
-    for path in sorted(set(paths)):
-        if not any(within(path, one) for one in kept):
-            kept.append(path)
-    return tuple(kept)
-
-
-def within(path: str, folder: str) -> bool:
-    """Whether a path is a folder or lies in it, by their names alone."""
-    return path == folder or path.startswith(folder.rstrip("/") + "/")

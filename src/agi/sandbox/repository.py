@@ -42,6 +42,14 @@ def mount_repository(mounts: Mounts, workspace: str, *, may_create: bool) -> boo
     return True
 
 
+def git_folder(workspace: str) -> str | None:
+    """Where the workspace's repository keeps its index; None if it has none."""
+    path = f"{workspace}/.git"
+    if os.path.isdir(path):
+        return os.path.realpath(path)
+    return _pointed_to(path) or None
+
+
 def _mount_elsewhere(mounts: Mounts, folder: str, pointer: str) -> None:
     """The repository of a worktree or a submodule; only if it says itself that it belongs here.
 

@@ -1,19 +1,19 @@
 """Protected files of a workspace looked at before a command and put back after it, where they cannot be kept from it.
 
 For rungs that cannot except a file inside a folder. What a command put in their place is set aside, not thrown away: it
-may have been the user. All steps go from folder to folder by descriptor and follow no link: what a command planted must
-not lead us out. May import: nothing of ours.
+may have been the user. No step follows a link: what a command planted must not lead us out. May import: sandbox.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from itertools import count
+from collections.abc import Sequence
+from contextlib import suppress
 
 from msgspec import Struct
+
+from agi.sandbox.stepping import FOLDER, beneath, opened, set_aside, shown, write_new
 
 PROTECTED = (
     ".git/config",
@@ -32,9 +32,7 @@ PROTECTED = (
 HOLDERS = (".git", ".agi")
 """What holds them: a link must stay that link, and what was not there must not be there."""
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _LARGEST = 1 << 20
 _MOST = 500
 
@@ -50,8 +48,17 @@ class _Seen(Struct, frozen=True):
 class Watch:
     """A look at the protected files, taken when it is made."""
 
-    def __init__(self, workspace: str, *, may_create_repository: bool = False) -> None:
+    def __init__(
+        self,
+        workspace: str,
+        *,
+        may_create_repository: bool = False,
+        files: Sequence[str] = (),
+        folders: Sequence[str] = (),
+    ) -> None:
         self._workspace = workspace
+        self._protected = (*PROTECTED, *files)
+        self._holders = (*HOLDERS, *folders)
         self._may_create_repository = may_create_repository
         self._before = self._look()
 
@@ -65,28 +72,29 @@ class Watch:
                 was, now = self._before.get(path), after.get(path)
                 if was != now and self._is_protected(path, now) and self._undo(path, was):
                     undone.append(path)
-        return (f"put back, since commands may not change it: {', '.join(dict.fromkeys(undone))}",) if undone else ()
+        names = shown(", ".join(dict.fromkeys(undone)))
+        return (f"put back, since commands may not change it: {names}",) if undone else ()
 
     def _is_protected(self, path: str, now: _Seen | None) -> bool:
         if self._may_create_repository and ".git" not in self._before and path.split("/")[0] == ".git":
             return False
-        return path not in HOLDERS or now is not None  # a folder that was moved away is no danger
+        return path not in self._holders or now is not None  # a folder that was moved away is no danger
 
     def _look(self) -> dict[str, _Seen]:
         found: dict[str, _Seen] = {}
-        with suppress(OSError), _opened(os.open(self._workspace, _FOLDER)) as root:
-            for path in HOLDERS:
+        with suppress(OSError), opened(os.open(self._workspace, FOLDER)) as root:
+            for path in self._holders:
                 if seen := _see(root, path):
                     found[path] = seen
-            for path in PROTECTED:
+            for path in self._protected:
                 _gather(root, path, found)
         return found
 
     def _undo(self, path: str, was: _Seen | None) -> bool:
         folder, _, name = path.rpartition("/")
         try:
-            with _opened(os.open(self._workspace, _FOLDER)) as root, _opened(_beneath(root, folder)) as parent:
-                _set_aside(parent, name)
+            with opened(os.open(self._workspace, FOLDER)) as root, opened(beneath(root, folder)) as parent:
+                set_aside(parent, name)
                 if was is not None:
                     _make(parent, name, was)
         except OSError:
@@ -94,29 +102,12 @@ class Watch:
         return True
 
 
-@contextmanager
-def _opened(fd: int) -> Iterator[int]:
-    try:
-        yield fd
-    finally:
-        os.close(fd)
-
-
-def _beneath(root: int, folder: str) -> int:
-    """Open a folder step by step, following no link."""
-    fd = os.dup(root)
-    for name in folder.split("/") if folder else ():
-        with _opened(fd):
-            fd = os.open(name, _FOLDER, dir_fd=fd)
-    return fd
-
-
 def _gather(root: int, path: str, found: dict[str, _Seen]) -> None:
     if len(found) >= _MOST or (seen := _see(root, path)) is None:
         return
     found[path] = seen
     if seen.kind == "folder":
-        with suppress(OSError), _opened(_beneath(root, path)) as fd:
+        with suppress(OSError), opened(beneath(root, path)) as fd:
             for name in sorted(os.listdir(fd)):
                 if ".refused-" not in name:
                     _gather(root, f"{path}/{name}", found)
@@ -124,7 +115,7 @@ def _gather(root: int, path: str, found: dict[str, _Seen]) -> None:
 
 def _see(root: int, path: str) -> _Seen | None:
     folder, _, name = path.rpartition("/")
-    with suppress(OSError), _opened(_beneath(root, folder)) as parent:
+    with suppress(OSError), opened(beneath(root, folder)) as parent:
         info = os.stat(name, dir_fd=parent, follow_symlinks=False)
         if stat.S_ISLNK(info.st_mode):
             return _Seen("link", os.fsencode(os.readlink(name, dir_fd=parent)))
@@ -141,23 +132,10 @@ def _content(parent: int, name: str) -> bytes:
         return file.read(_LARGEST)
 
 
-def _set_aside(parent: int, name: str) -> None:
-    for number in count(1):
-        try:
-            os.stat(f"{name}.refused-{number}", dir_fd=parent, follow_symlinks=False)
-        except FileNotFoundError:
-            with suppress(FileNotFoundError):
-                os.rename(name, f"{name}.refused-{number}", src_dir_fd=parent, dst_dir_fd=parent)
-            return
-
-
 def _make(parent: int, name: str, was: _Seen) -> None:
     if was.kind == "link":
         os.symlink(os.fsdecode(was.content), name, dir_fd=parent)
     elif was.kind == "folder":
         os.mkdir(name, dir_fd=parent)
     elif was.kind == "file":
-        fd = os.open(name, _NEW, was.mode, dir_fd=parent)
-        with open(fd, "wb") as file:
-            os.fchmod(fd, was.mode)
-            file.write(was.content)
+        write_new(parent, name, was.content, was.mode)

@@ -69,6 +69,7 @@ class Cells:
                 memory=usual.memory if settings.memory_mb is None else settings.memory_mb * MIB,
                 processes=settings.processes or usual.processes,
             ),
+            must_confine=settings.mode == "require",
         )
 
 

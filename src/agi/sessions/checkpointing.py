@@ -11,12 +11,13 @@ from pathlib import Path
 
 import msgspec
 
-from agi.checkpoints.nodes import counted
+from agi.checkpoints.nodes import counted, is_ignored
+from agi.checkpoints.paths import shown
 from agi.checkpoints.pruning import prune
 from agi.checkpoints.reverting import settle
 from agi.checkpoints.store import Store
 from agi.checkpoints.tracked import tracked_but_ignored
-from agi.checkpoints.tracking import Begun, Closed, Tracker
+from agi.checkpoints.tracking import NAMED, Begun, Closed, Tracker
 from agi.editing.patches import paths_of
 from agi.editing.reading import read_patch
 from agi.errors import AgiError
@@ -29,10 +30,14 @@ from agi.workspace.handle import Workspace
 
 NOT_COVERED = "not_covered"
 """The code of the notice that says which files no checkpoint holds."""
+IGNORED_CHANGED = "ignored_changed"
+JOB_NOT_COVERED = "job_not_covered"
 SWITCHED_OFF = "checkpoints_off"
 FAILED = "checkpoint_failed"
 EXACT = ("apply_patch", "edit", "write_file")
 """The tools that change what they name and nothing else."""
+IGNORED_WORDS = "Not covered by undo, since ignore rules leave it out, and changed or gone now: {}."
+JOB_WORDS = "Not covered by undo: what a job in the background changes after its call is answered."
 NOT_RUN = (
     "It was not run: what the files hold now could not be kept, so it could not have been taken back. {} "
     "Tell the user; reading is still possible."
@@ -75,7 +80,9 @@ class Checkpoints:
             return failed(call, NOT_RUN.format(f"{error.message} {error.hint}".strip()))
         self._tell(begun.left_over)
         try:
-            return await run()
+            result = await run()
+            self._tell_of_a_job(result)
+            return result
         finally:
             await self._end(begun, call, also)
 
@@ -119,7 +126,17 @@ class Checkpoints:
         if self._omitted:
             self._say(NOT_COVERED, not_covered(self._omitted, self._tracker.policy))
         for one in closed:
-            self._note(created(one, self._omitted))
+            event = created(one, self._omitted)
+            paths = next((omission.paths for omission in event.omitted if omission.code == "ignored"), ())
+            if paths:
+                self._say(IGNORED_CHANGED, IGNORED_WORDS.format(", ".join(paths)))
+            self._note(event)
+
+    def _tell_of_a_job(self, result: ToolResult) -> None:
+        """A call is watched until it is answered; what it began may go on."""
+        facts = result.result
+        if isinstance(facts, dict) and facts.get("job_id") and facts.get("status") != "ended":
+            self._say(JOB_NOT_COVERED, JOB_WORDS)
 
     def _say(self, code: str, message: str) -> None:
         """A notice, once a session."""
@@ -129,8 +146,12 @@ class Checkpoints:
 
 
 def created(closed: Closed, omitted: Sequence[Omission] = ()) -> CheckpointCreated:
-    """The event that tells of a step."""
-    added, modified, deleted = counted([one.change for one in closed.changes])
+    """The event that tells of a step; what is ignored and changed in it is told with what is not covered."""
+    changes = [one.change for one in closed.changes]
+    added, modified, deleted = counted(changes)
+    ignored = sorted({shown(one.path) for one in changes if is_ignored(one.before)})
+    if ignored:
+        omitted = (*omitted, Omission(code="ignored", files=len(ignored), paths=tuple(ignored[:NAMED])))
     return CheckpointCreated(
         checkpoint_id=closed.step.id,
         tool_call_id=closed.step.call,
@@ -160,6 +181,7 @@ def not_covered(omitted: Sequence[Omission], policy: CheckpointPolicy) -> str:
         "special": "of another kind (pipes, sockets, devices)",
         "other_device": "on another disk",
         "too_many": "in folders with too many names, or more",
+        "ignored": "left out by ignore rules",
     }
     told = [f"{one.files} {'file' if one.files == 1 else 'files'} {why[one.code]}" for one in omitted]
     return f"Not covered by undo: {', '.join(told)}."

@@ -35,6 +35,8 @@ GONE = "the daemon stopped"
 BY_USER = "stopped by the user"
 PIECE = 64 * 1024
 """How much of an output a client gets at once."""
+SEARCHED = 512 * 1024
+"""How much of it is searched at once."""
 
 Emit = Callable[[ev.EventData], Awaitable[None]]
 
@@ -86,13 +88,26 @@ class SessionsJobs:
         self._known(session_id, job_id)
         held = self._table.find(session_id, job_id)
         if held is None or held.running is None:
-            return pattern is not None and pattern.feed(self.output(session_id, job_id, since).text)
+            return pattern is not None and await self._has_said(session_id, job_id, pattern, since)
         if pattern is None:
             await held.running.over_within(timeout_s)
         found = pattern is not None and await held.running.heard(pattern, since, timeout_s)
         if held.running.is_over and held.seen_out is not None:
             await asyncio.shield(held.seen_out)  # so that what is asked next is answered with its end
         return found
+
+    async def _has_said(self, session_id: str, job_id: str, pattern: Pattern, since: int) -> bool:
+        """Whether the pattern is in what is kept of a job that does not run here."""
+        at, total = since, since + 1
+        while at < total:
+            said = self.output(session_id, job_id, at, SEARCHED)
+            if pattern.feed(said.text):
+                return True
+            if said.next <= at:
+                return False
+            at, total = said.next, said.total
+            await asyncio.sleep(0)  # it may have said a lot
+        return False
 
     async def stop(self, session_id: str, job_id: str, reason: str = BY_USER) -> Job:
         """End a job with all its processes; one that is over stays as it is."""

@@ -17,6 +17,7 @@ from agi.agents.base import Agent, Agents
 from agi.agents.load import load_agents
 from agi.config import Config, Flags, load_config
 from agi.config.grants import WorkspaceGrants
+from agi.config.load import rules_commands
 from agi.context.system import system_text
 from agi.models.base import Model
 from agi.models.breaker import Breaker
@@ -106,6 +107,8 @@ class Sites:
         self._stand_in = stand_in
         self._probe_ports = probe_ports
         self._sites: dict[str, Site] = {}
+        self._agreed: dict[Path, tuple[str, ...]] = {}
+        """What AGENTS.md had run when a workspace was trusted for this run: an agent may write that file."""
         self._retired: list[Site] = []
         self._breakers: dict[tuple[object, ...], Breaker] = {}
         self.proxies = _proxies(env)
@@ -152,6 +155,7 @@ class Sites:
                 env=self._env,
                 flags=self._flags,
                 trusted=trusted,
+                rules=self._agreed_rules(workspace.root),
             )
             keys = [settings.api_key for settings in config.providers.values() if settings.api_key]
             self._redactor.learn(*(key.reveal() for key in keys))
@@ -181,6 +185,11 @@ class Sites:
     def _is_trusted(self, root: Path) -> bool:
         """Whether a workspace is trusted as it is at this moment."""
         return root in self._trust_once or trust_state(root, self._home_config).trusted
+
+    def _agreed_rules(self, root: Path) -> tuple[str, ...] | None:
+        if root not in self._trust_once or trust_state(root, self._home_config).trusted:
+            return None
+        return self._agreed.setdefault(root, rules_commands(root))
 
     def _signature(self, root: str) -> tuple[object, ...]:
         """What the files behind a site look like; taken at every turn, so it only asks for their stamps."""

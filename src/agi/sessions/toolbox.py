@@ -22,6 +22,7 @@ from agi.protocol.checkpoints import CheckpointPolicy
 from agi.protocol.events import EventData, Notice, ToolOutputDelta
 from agi.protocol.grants import Grant
 from agi.protocol.policies import ApprovalPolicy
+from agi.protocol.showing import exact
 from agi.protocol.tools import ToolCall, ToolDefinition, ToolKind, ToolResult, failed
 from agi.sessions.ground import ground_for
 from agi.sessions.looked import Looked
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 FLUSH_S = 0.1
 NO_SANDBOX = "no_sandbox"
+SHOWN_COMMANDS = 1_000
 PIECE = 4096
 SHOWN = 65_536
 """Characters of live output a call may put into the log; the whole of it is in its result and artifact."""
@@ -103,14 +105,19 @@ class Toolbox:
             return Decision(verdict="deny", rule="unknown_tool", reason=f"There is no tool {call.name!r}.", risk="low")
         if self._no_commands and definition.kind == ToolKind.EXEC:
             return Decision(verdict="deny", rule="sandbox_required", reason=self._no_commands, risk="high")
-        return judge(
+        ground = self._ground_for(definition)
+        decision = judge(
             self._policy,
             definition,
             call,
             allowed_tools=self._agent.tools,
             granted=self._grants(),
-            ground=self._ground_for(definition),
+            ground=ground,
         )
+        if decision.verdict != "ask" or not ground.runs:
+            return decision
+        told = "; ".join(ground.runs)[:SHOWN_COMMANDS]
+        return msgspec.structs.replace(decision, reason=f"{decision.reason} It runs: {exact(told)}")
 
     async def propose(self, call: ToolCall, after: Preview | None) -> Preview:
         """The change a call would make, after another one that is still to come."""
@@ -176,7 +183,8 @@ class Toolbox:
             self._note(Notice(code=NO_SANDBOX, message=f"Commands run without a sandbox here ({why})."))
 
     def _ground_for(self, definition: ToolDefinition) -> Ground:
-        return ground_for(self._ground, definition, self._held())
+        ground = ground_for(self._ground, definition, self._held())
+        return ground if definition.name != "verify" else msgspec.structs.replace(ground, runs=self.checks().commands)
 
     def _held(self) -> Cell | None:
         if self._cell is None and self._make_cell is not None:

@@ -249,8 +249,10 @@ def _known(found: Collection[str], unknown: Sequence[str]) -> Collection[str]:
 def _in_the_way(conflicts: Sequence[RevertConflict]) -> Conflict:
     names = ", ".join(one.path for one in conflicts[:NAMED])
     more = f" and {len(conflicts) - NAMED} more" if len(conflicts) > NAMED else ""
+    is_certain = any(one.reason != "during_command" for one in conflicts)
+    changed = "changed" if is_certain else "may, while a command ran, have changed"
     return Conflict(
-        f"Somebody else changed what would be taken back: {names}{more}. Nothing was changed.",
+        f"Somebody else {changed} what would be taken back: {names}{more}. Nothing was changed.",
         hint="Leave them out (paths), or name each of them in `force` to overwrite it.",
         code="files_changed",
     )

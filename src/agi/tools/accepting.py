@@ -43,6 +43,7 @@ class Part:
             *(f"made: {hunk.path} {hunk.header}" for hunk in kept),
             *(f"refused: {hunk.path} {hunk.header}" for hunk in refused),
             *([f"The reason given: {self._remark}"] if self._remark else []),
+            *(f"{one.path}: {one.note}." for one in told(draft) if one.note and one.letter != "="),
             "The files hold nothing of what was refused; do not make it in another way.",
         ]
         files = [{"path": printable(one.path), "change": one.facts()["change"]} for one in told(draft)]

@@ -11,6 +11,10 @@ import re
 from agi.errors import Invalid
 
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_NOT_PUBLIC = tuple(
+    map(ipaddress.ip_network, ("192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32", "3fff::/20", "fec0::/10"))
+)
+"""Ranges that machines of a network or a cloud use among themselves, and that not every list has as private."""
 _NUMBER = re.compile(r"\d+|0[xX][0-9a-fA-F]*")
 _LOCAL = ("localhost", "local", "internal", "intranet", "lan", "home.arpa", "localdomain")
 _HINT = "Only public addresses can be fetched. What runs on this machine or network is reached by a command."
@@ -30,6 +34,8 @@ def is_public(text: str) -> bool:
             return is_public(str(inner))
         if address.teredo or address.is_site_local or address.scope_id:
             return False
+    if any(address.version == network.version and address in network for network in _NOT_PUBLIC):
+        return False
     elsewhere = address.is_multicast or address.is_reserved or address.is_unspecified or address.is_link_local
     return address.is_global and not address.is_private and not address.is_loopback and not elsewhere
 

@@ -114,7 +114,8 @@ def _tell_edit(draft: Draft, place: str) -> tuple[str, Json]:
     found = draft.found[place]
     lines = ", ".join(str(one.at + 1) for one in found[:_MOST_LINES]) + ("…" if len(found) > _MOST_LINES else "")
     how = f", found {RUNG_NAMES[found[0].rung]}" if found[0].rung else ""
-    return f"Edited {place} at line{'s' * (len(found) > 1)} {lines}{how}.", one.facts()
+    note = f" The file {one.note}." if one.note else ""
+    return f"Edited {place} at line{'s' * (len(found) > 1)} {lines}{how}.{note}", one.facts()
 
 
 def _tell_write(draft: Draft, path: str, content: str) -> tuple[str, Json]:

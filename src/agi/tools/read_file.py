@@ -14,6 +14,7 @@ from msgspec import Meta, Struct
 
 from agi.editing.editorconfig import charset
 from agi.editing.encodings import decode
+from agi.editing.seen import Shown
 from agi.errors import Invalid
 from agi.protocol.parts import Image, Json, Text
 from agi.protocol.tools import ToolCall, ToolDefinition, ToolKind, ToolResult, failed
@@ -92,8 +93,8 @@ class _Reading:
         """Show it as what it is."""
         is_whole = self.size <= WHOLE
         data = self._file.read(WHOLE + 1 if is_whole else HEAD)
-        if is_whole and not self._place.above and self._context.seen is not None:
-            self._context.seen.note(self._context.workspace.locate(self._place.path), digest(data))
+        if is_whole:
+            self._note(data, Shown())
         if found := picture(data):
             return self._picture(found, data)
         if is_binary(data[:HEAD]):
@@ -110,7 +111,13 @@ class _Reading:
         page = page_of(text, self._first, self._last)
         if page is None:
             return failed(self._call, f"{self._asked.path!r} has no line {self._first}; it has {_count(text)}.")
+        self._note(data, _shown(page, text))
         return self._page(page, note, encoding)
+
+    def _note(self, data: bytes, shown: Shown) -> None:
+        """Remember what the session knows of the file now."""
+        if not self._place.above and self._context.seen is not None:
+            self._context.seen.note(self._context.workspace.locate(self._place.path), digest(data), shown=shown)
 
     def _decoded(self, data: bytes) -> tuple[str, str, str]:
         """A text, its encoding, and what is to be said if it could not be read without loss."""
@@ -194,6 +201,15 @@ class _Reading:
 
 def _escaped(data: bytes) -> str:
     return data.decode(errors="backslashreplace").replace("\0", "\\x00")
+
+
+def _shown(page: Page, text: str) -> Shown:
+    """Which lines of a text a page shows whole."""
+    if not page.cut:
+        return Shown([range(page.first - 1, page.last)], page.total)
+    pairs = zip(split_lines(page.text), split_lines(text)[page.first - 1 :], strict=False)
+    whole = [range(at, at + 1) for at, (line, own) in enumerate(pairs, page.first - 1) if line == own]
+    return Shown(whole, page.total)
 
 
 def _count(text: str) -> str:

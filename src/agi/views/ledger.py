@@ -1,7 +1,7 @@
 """A session's verification, folded: which commands were run on which files, and what failed before the first change.
 
 Kept small, since it is written with the session each time; names of tests are kept as marks. Pure.
-May import: protocol, policy.evidence.
+May import: protocol, policy.
 """
 
 from __future__ import annotations
@@ -58,6 +58,8 @@ class Ledger(Struct, kw_only=True, omit_defaults=True):
         if not data.fingerprint:
             return
         self.left = data.fingerprint
+        if data.verification == "stale":
+            self._forget(data.fingerprint)
         for at, before in enumerate(self.base):
             now = self.find(before.command, data.fingerprint)
             self.base[at] = still_failing(before, now) if now else before
@@ -68,6 +70,12 @@ class Ledger(Struct, kw_only=True, omit_defaults=True):
             self.checks = [
                 replace(check, fingerprint=after) if check.fingerprint == before else check for check in self.checks
             ]
+
+    def _forget(self, fingerprint: str) -> None:
+        """What ran on these files was followed by something that may have changed more than a fingerprint shows."""
+        self.checks = [
+            replace(check, fingerprint="") if check.fingerprint == fingerprint else check for check in self.checks
+        ]
 
     def _add(self, check: Check) -> None:
         same = [one for one in self.checks if one.command == check.command and one.fingerprint != check.fingerprint]
@@ -83,9 +91,17 @@ def _check(event: Event, data: VerificationCompleted) -> Check:
         passed=data.status == "passed",
         exit_code=data.exit_code,
         failing=marks(data.failing),
+        like=_like(data) if data.status == "failed" and data.failing is None else "",
         pre_existing=data.pre_existing,
         own=not data.tool_call_id,
         baseline=data.baseline,
+        attempt=data.attempt,
         turn_id=event.turn_id or "",
         seq=event.seq,
     )
+
+
+def _like(data: VerificationCompleted) -> str:
+    from agi.policy.likeness import likeness  # late: only a failure needs it, and its patterns take time to make
+
+    return likeness(data.command, data.output)

@@ -17,6 +17,7 @@ from agi.errors import AgiError, NotFound, WorkspaceError
 NOT_REGULAR = "not_a_regular_file"
 
 _OUR_FOLDER = ".agi"
+_SERVERS = ".mcp.json"
 _SECRET_FILES = ("agi.sqlite", "daemon.json")
 _LONGEST_PATH = 4095
 _LONGEST_NAME = 255
@@ -72,12 +73,14 @@ def refuse_reading(location: str) -> None:
 
 
 def refuse_writing(location: str) -> None:
-    """Refuse changes to our own folder, and to git's, where a file can become a command that runs later."""
+    """Refuse changes to our own folder, to git's, and to the list of MCP servers: what is there can run later."""
     names = _folded(location)
     if _OUR_FOLDER in names:
         raise WorkspaceError(f"{location!r} is inside .agi.", hint="Tools may not change this program's own files.")
     if ".git" in names:
         raise WorkspaceError(f"{location!r} is inside .git.", hint="Change it with a git command instead.")
+    if names[-1:] == [_SERVERS]:
+        raise WorkspaceError(f"{location!r} names programs to be run.", hint="Tell the user what to put there.")
 
 
 def _folded(location: str) -> list[str]:

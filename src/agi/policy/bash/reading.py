@@ -28,6 +28,8 @@ _LISTS = names(
 _OPENING = names("subshell compound_statement do_group command_substitution process_substitution")
 _SIGNS = names("; & && || | |& ( ) { } ! $( ` <( >( if then elif else fi while until do done")
 _GOING_ON = frozenset({"elif_clause", "else_clause"})
+_OWN_NAME = re.compile(rb"(?!histchars$|auto_resume$|[a-z]+_proxy$)[a-z][a-z0-9_]*")
+"""A variable of the line's own: small letters, and none that a shell or a program goes by."""
 _LOST_DASH = re.compile(rb"[ \t]+-[ \t]+")
 
 
@@ -83,6 +85,7 @@ class _Reader:
         self._statements(root)
         self._tree.check_blank(root.end_byte, len(self._tree.source), lines=True)
         self._line.evaluates = self._words.evaluates
+        self._line.sets = self._line.sets or self._words.sets
         documents = "".join(command.document or "" for command in self._line.commands)
         if self._line.evaluates and (self._words.holds_code or "$(" in documents or "`" in documents):
             raise Unreadable("a calculation could run what is quoted")
@@ -184,6 +187,9 @@ class _Reader:
                 self._statement(part)
 
     def _loop(self, node: Node) -> None:
+        variable = node.child_by_field_name("variable")
+        if variable is None or not _OWN_NAME.fullmatch(self._tree.raw(variable)):
+            self._line.sets = True
         for part in self._tree.parts(node, lines=True):
             if part.type in ("do_group", "compound_statement"):
                 self._statement(part)

@@ -22,6 +22,7 @@ _READING = names("< <&")
 _WORDS = names("word string raw_string concatenation number")
 _TWICE_SAFE = re.compile(r"[\w./#+,:@-]+")
 _DELIMITER = re.compile(rb"\\?([A-Za-z_]\w*)|'([A-Za-z_]\w*)'|\"([A-Za-z_]\w*)\"")
+_NAMED = re.compile(rb"\{[A-Za-z_]\w*(?:\[[^\]]*\])?\}$")
 _RUNS = re.compile(r"`|\$\(|\$\[|\$\{(?![A-Za-z_]\w*\})|\\$", re.MULTILINE)
 """What is carried out in a here-document whose delimiter is not quoted; also what would hide where it ends."""
 
@@ -48,7 +49,9 @@ class Redirects:
         raise Unreadable(f"the command holds what is not understood: {node.type}")
 
     def _file(self, node: Node, command: SimpleCommand) -> list[Word]:
-        """The parser counts every word that follows as one more file."""
+        """The parser counts every word that follows as one more file. `{name}>` sets a variable."""
+        if _NAMED.search(self._tree.source[: node.start_byte]):
+            raise Unreadable("a redirection sets a variable")
         parts = self._tree.words(node)
         numbered = parts[0].type == "file_descriptor"
         sign = next((part.type for part in parts if not part.is_named), "")

@@ -85,9 +85,9 @@ def _look(part: Part, seen: Seen, depth: int) -> None:
     if is_hidden(part.words[0]) and not part.guessed:
         seen.unsure.append("the name of a program is known only when it runs")
     started = started_by(part.words)
+    if (is_interpreter(part.name) or part.name in ("source", ".")) and not part.guessed:
+        seen.unsure.append(f"{part.name} carries out code of its own")
     if started is None:
-        if (is_interpreter(part.name) or part.name in ("source", ".")) and not part.guessed:
-            seen.unsure.append(f"{part.name} carries out code of its own")
         return
     if not started.certain and not part.guessed:
         seen.unsure.append(f"what {part.name} starts is not certain")

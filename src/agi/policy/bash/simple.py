@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from agi.policy.bash.redirects import Redirects
 from agi.policy.bash.tree import Tree
-from agi.policy.bash.values import SimpleCommand, Unreadable, names
+from agi.policy.bash.values import UNKNOWN, SimpleCommand, Unreadable, names
 from agi.policy.bash.words import Word, Words
 
 if TYPE_CHECKING:
@@ -156,7 +156,8 @@ def add_words(command: SimpleCommand, words: list[Word]) -> None:
     for word in words:
         if word.is_loose:
             command.loose.append(len(command.words))
-        command.words.append(word.text)
+        # What braces make of a word is known only when it runs.
+        command.words.append(word.text + UNKNOWN if word.is_braced else word.text)
 
 
 def _without_builtin(words: list[str]) -> list[str]:

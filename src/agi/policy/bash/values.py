@@ -47,6 +47,8 @@ class Line(Struct):
     """Functions it defines; what stands in them is among the commands."""
     evaluates: bool = False
     """Whether the value of a variable is calculated with, which can start what the value says."""
+    sets: bool = False
+    """Whether a loop or an expansion sets a variable that programs or the shell itself may go by."""
 
 
 def names(text: str) -> frozenset[str]:
@@ -62,7 +64,7 @@ def has_option(arguments: list[str], letters: str, *names: str) -> bool:
     for argument in arguments:
         if argument.startswith("--"):
             word = argument.partition("=")[0]
-            if any(word.startswith(name) or (len(word) > 3 and name.startswith(word)) for name in names):
+            if any(word.startswith(name) or (len(word) > 2 and name.startswith(word)) for name in names):
                 return True
         elif argument.startswith("-") and any(letter in argument for letter in letters):
             return True

@@ -54,8 +54,15 @@ class Word(Struct):
     @property
     def is_loose(self) -> bool:
         """Whether the shell may make other words of it, one of which could begin with a dash."""
-        braces = self.shape[:1] == "{" and ("," in self.shape or ".." in self.shape)
-        return UNKNOWN in self.shape or self.text[:1] == UNKNOWN or braces or self.shape[:1] in ("*", "?", "[")
+        patterned = self.shape[:1] in ("*", "?", "[") or (
+            self.text[:1] == "-" and any(sign in self.shape for sign in "*?[")
+        )
+        return UNKNOWN in self.shape or self.text[:1] == UNKNOWN or self.is_braced or patterned
+
+    @property
+    def is_braced(self) -> bool:
+        """Whether braces in it make several words, each of which may be anything."""
+        return "{" in self.shape and ("," in self.shape or ".." in self.shape)
 
 
 class Words:
@@ -67,6 +74,8 @@ class Words:
         self._depth = 0
         self.evaluates = False
         """Whether the value of a variable is calculated with."""
+        self.sets = False
+        """Whether a variable is set where it is used, as by `${x:=…}`."""
         self.holds_code = False
         """Whether text that is only quoted looks like a substitution, as arithmetic would carry out."""
 
@@ -195,6 +204,7 @@ class Words:
         head = _ALTERED.match(raw)
         if not head or not raw.endswith(b"}"):
             raise Unreadable("a variable is used in a way that is not understood")
+        self.sets = self.sets or head.group().endswith(b"=")
         at = self._begin(node) + head.end()
         for child in _inner(node, at):
             self._check_inside(at, self._begin(child))

@@ -41,6 +41,9 @@ def started_by(words: list[str]) -> Started | None:
     name = name_of(words[0])
     if name in SHELLS:
         return _shell(words[1:])
+    if name.startswith(("python", "pypy")) and "-m" in words[1:-1]:
+        # A module by its name is as good as a program of that name.
+        return Started([words[words.index("-m") + 1 :]])
     find = _FINDERS.get(name)
     if find is not None:
         return find(words[1:])
@@ -194,7 +197,9 @@ _OPTIONS: Mapping[str, tuple[frozenset[str], frozenset[str], int]] = MappingProx
 UNSURE = names(
     "chroot unshare nsenter strace ltrace systemd-run firejail bwrap docker podman kubectl npx uv uvx poetry pipx "
     "pdm hatch bunx pnpx watch parallel script flock ssh su entr runuser setpriv taskset chrt numactl unbuffer "
-    "faketime proot fakeroot rlwrap"
+    "faketime proot fakeroot rlwrap setarch linux32 linux64 i386 x86_64 prlimit choom valgrind sg run-parts ssh-agent "
+    "xvfb-run dbus-run-session dbus-launch systemd-inhibit start-stop-daemon hyperfine at batch daemonize perf "
+    "catchsegv gdb heaptrack cgexec newgrp unbuffer tsocks proxychains torsocks"
 )
 """Those whose options are not in the table."""
 _FINDERS: Mapping[str, Callable[[list[str]], Started]] = MappingProxyType(

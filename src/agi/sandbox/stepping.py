@@ -1,0 +1,59 @@
+"""Steps from folder to folder that follow no link, and ways to set a file aside and to put one back.
+
+What a command planted must not lead us out. May import: nothing of ours.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from itertools import count
+
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@contextmanager
+def opened(fd: int) -> Iterator[int]:
+    """A descriptor for as long as it is needed."""
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def beneath(root: int, folder: str) -> int:
+    """Open a folder step by step, following no link."""
+    fd = os.dup(root)
+    for name in folder.split("/") if folder else ():
+        with opened(fd):
+            fd = os.open(name, FOLDER, dir_fd=fd)
+    return fd
+
+
+def set_aside(parent: int, name: str) -> str:
+    """Give what stands there another name, which it says; nothing is thrown away."""
+    for number in count(1):
+        aside = f"{name}.refused-{number}"
+        try:
+            os.stat(aside, dir_fd=parent, follow_symlinks=False)
+        except FileNotFoundError:
+            with suppress(FileNotFoundError):
+                os.rename(name, aside, src_dir_fd=parent, dst_dir_fd=parent)
+            return aside
+    raise AssertionError("numbers do not end")
+
+
+def shown(names: str) -> str:
+    """Names of files as they can be told: those a command chose may hold anything."""
+    text = os.fsencode(names).decode(errors="replace")
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+
+
+def write_new(parent: int, name: str, content: bytes, mode: int) -> None:
+    """A file where there is none, with this mode whatever is usual."""
+    fd = os.open(name, _NEW, mode, dir_fd=parent)
+    with open(fd, "wb") as file:
+        os.fchmod(fd, mode)
+        file.write(content)
