@@ -64,7 +64,8 @@ class Bubblewrap(Struct, frozen=True, kw_only=True):
             _build(mounts, confinement, places, wrapped.env)
             _watch_links(wrapped, confinement, places)
             if not confinement.read_only:
-                wrapped.notes.append(Nested(str(confinement.workspace)).put_back)
+                # While the sandbox is built: the command begins only when it is given leave, which comes after this.
+                wrapped.on_start.append(lambda pid: wrapped.notes.append(Nested(str(confinement.workspace)).put_back))
             self._add_filter(mounts, confinement)
             numbers = wanted(confinement.limits, grouped=grouped)
             report, leave = wrapped.open_report(), wrapped.open_leave()
