@@ -127,7 +127,8 @@ class SessionsJobs:
         """Move the running command of a call (default: the only one) to the background."""
         turn = queries.session_state(self._log.db, session_id).turn
         calls = set(turn.open_calls) if turn else set()
-        return await self._table.move(session_id, calls & {call_id} if call_id is not None else calls)
+        moved = await self._table.move(session_id, calls & {call_id} if call_id is not None else calls)
+        return self._known(session_id, moved.id)  # as the log has it, which says when it began
 
     async def end_all(self, session_id: str, reason: str) -> None:
         """End every job of a session."""
