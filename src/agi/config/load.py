@@ -98,6 +98,8 @@ def _project_settings(project: Path, base: Settings, trusted: bool) -> tuple[Set
         warnings += (f"{file}: `trustedWorkspaces` is ignored: a workspace cannot trust itself.",)
     if settings.workspace_grants is not UNSET:
         warnings += (f"{file}: `workspaceGrants` is ignored: a workspace cannot allow itself anything.",)
+    if settings.resources is not UNSET:
+        warnings += (f"{file}: `resources` is ignored: only you register what is talked about by name.",)
     settings, dropped = (_with_rules(settings, base), ()) if trusted else narrow(settings, _build(base))
     warnings += tuple(f"{file}: `{key}` {_UNTRUSTED}" for key in dropped)
     warnings += tuple(f"{file}: `providers.{name}.apiKey` {_EXPOSED}" for name in _keys(settings))

@@ -229,6 +229,8 @@ class Settings(Section, frozen=True, kw_only=True):
     """Kept by `agi trust` in the user's own file; means nothing in a project's."""
     workspace_grants: dict[str, object] | UnsetType = UNSET
     """Kept by answers to questions, see `agi grants`, in the user's own file; means nothing in a project's."""
+    resources: list[object] | UnsetType = UNSET
+    """What the user registered under a name; see config/resources.py."""
 
 
 SECTIONS: dict[type[Struct], dict[str, type[Struct]]] = {

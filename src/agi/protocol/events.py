@@ -17,6 +17,7 @@ from agi.protocol.hunks import Hunk
 from agi.protocol.messages import Message, StopReason, Usage
 from agi.protocol.parts import Json
 from agi.protocol.policies import Budgets, ReviewVerdict
+from agi.protocol.resources import ResourceTag
 from agi.protocol.sessions import ErrorInfo, Risk, TurnOptions
 from agi.protocol.tools import ToolCall, ToolResult
 
@@ -54,6 +55,8 @@ class SessionCreated(EventData, frozen=True, kw_only=True):
     """Limits of its own, in the place of the configured ones."""
     ephemeral: bool = False
     """A one-shot's session: kept, but not listed unless asked for."""
+    resource: ResourceTag | UnsetType = UNSET
+    """The resource it was begun for, by name."""
 
 
 class SessionUpdated(EventData, frozen=True, kw_only=True, omit_defaults=True):

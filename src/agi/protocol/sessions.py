@@ -12,6 +12,7 @@ from agi.protocol.jobs import Job
 from agi.protocol.messages import Usage
 from agi.protocol.parts import Json
 from agi.protocol.policies import Budgets
+from agi.protocol.resources import ResourceTag
 
 SessionStatus = Literal["active", "waiting_approval", "failed", "completed", "canceled"]
 Activity = Literal[
@@ -91,6 +92,8 @@ class Session(Struct, frozen=True, kw_only=True):
     budget: Budgets | None = None
     jobs: tuple[Job, ...] = ()
     """What runs in the background."""
+    resource: ResourceTag | UnsetType = UNSET
+    """The resource it was begun for, if any."""
 
 
 class ErrorInfo(Struct, frozen=True, kw_only=True):

@@ -22,6 +22,8 @@ from agi.server import (
     messages,
     oneshot,
     openapi,
+    resource_agents,
+    resources,
     sessions,
     trust,
     turns,
@@ -60,6 +62,8 @@ ROUTES: tuple[Route, ...] = (
     *oneshot.ROUTES,
     *catalog.ROUTES,
     *trust.ROUTES,
+    *resources.ROUTES,
+    *resource_agents.ROUTES,
     Route(
         method="GET",
         path="/openapi.json",

@@ -49,6 +49,7 @@ _PATH_FORMS = {
     "job_id": "^job_[0-9a-f]{32}$",
 }
 _PATH_EXAMPLES = {
+    "name": "atlas",
     "session_id": "sess_019a00000000700080000000000000aa",
     "turn_id": "turn_019a00000000700080000000000000aa",
     "grant_id": "grant_019a00000000700080000000000000aa",

@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from agi.checkpoints.opened import close_store
 from agi.config import Flags
@@ -36,6 +36,7 @@ from agi.protocol.grants import Grant
 from agi.protocol.ids import PART, SESSION, TURN, new_id
 from agi.protocol.messages import Message
 from agi.protocol.parts import Text
+from agi.protocol.resources import ResourceTag
 from agi.protocol.sessions import QueuedTurn, Session, TurnOptions
 from agi.protocol.times import to_rfc3339
 from agi.redaction import Redactor
@@ -128,7 +129,9 @@ class Harness:
         """The workspace at `path` (default: the project), with its settings."""
         return self.sites.get(path or self.project)
 
-    async def create_session(self, command: commands.CreateSession, *, ephemeral: bool = False) -> Session:
+    async def create_session(
+        self, command: commands.CreateSession, *, ephemeral: bool = False, resource: ResourceTag | UnsetType = UNSET
+    ) -> Session:
         """Begin a session; its folder is on disk when this returns."""
         await self._ready()
         path = command.workspace_path or command.project_path or str(self.project)
@@ -161,6 +164,7 @@ class Harness:
             auto_run=command.auto_run,
             budget=command.budget,
             ephemeral=ephemeral,
+            resource=resource,
         )
         notices = [ev.Notice(code="setting_ignored", message=warning) for warning in site.config.warnings]
         await self.log.append(session_id, [(None, data) for data in (created, *notices)])

@@ -23,6 +23,7 @@ from agi.protocol.parts import (
     ToolResultContent,
     ToolResultPart,
 )
+from agi.protocol.resources import ResourceTag
 from agi.protocol.sessions import TurnOptions, TurnStatus
 from agi.protocol.times import to_rfc3339
 from agi.views.segments import END, Revert, counts, segments
@@ -44,6 +45,11 @@ _RECENT = (
     "SELECT state FROM sessions WHERE listed=1 AND (updated_at, id)<(?, ?) ORDER BY updated_at DESC, id DESC LIMIT ?"
 )
 _ALL_RECENT = "SELECT state FROM sessions WHERE (updated_at, id)<(?, ?) ORDER BY updated_at DESC, id DESC LIMIT ?"
+_OF_RESOURCE = (
+    "SELECT state FROM sessions WHERE listed=1"
+    " AND ((json_extract(state, '$.resource.kind')=? AND json_extract(state, '$.resource.name')=?)"
+    " OR (project_path=? AND json_extract(state, '$.resource') IS NULL)) ORDER BY updated_at DESC, id DESC LIMIT ?"
+)
 _OF_TURN = _JOINED + ' WHERE m.session_id=? AND m.turn_id=? ORDER BY m.position, p."index"'
 _decode_state = msgspec.json.Decoder(SessionState).decode
 _decode_asked = msgspec.json.Decoder(TurnOptions).decode
@@ -111,6 +117,12 @@ def list_sessions(
     """Sessions, most recently touched first."""
     time, session_id = before or (_END, "")
     rows = db.execute(_ALL_RECENT if unlisted else _RECENT, (time, session_id, limit))
+    return [_decode_state(row[0]) for row in rows]
+
+
+def sessions_of(db: sqlite3.Connection, resource: ResourceTag, folder: str | None, limit: int) -> list[SessionState]:
+    """The sessions of a resource, most recently touched first; with `folder`, also those others began there."""
+    rows = db.execute(_OF_RESOURCE, (resource.kind, resource.name, folder, limit))
     return [_decode_state(row[0]) for row in rows]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
-from msgspec import UNSET, Struct, field
+from msgspec import UNSET, Struct, UnsetType, field
 from msgspec.structs import replace
 
 from agi.protocol import events as ev
@@ -20,6 +20,7 @@ from agi.protocol.jobs import Job
 from agi.protocol.messages import Usage
 from agi.protocol.parts import Json
 from agi.protocol.policies import Budgets, ReviewVerdict, Rule
+from agi.protocol.resources import ResourceTag
 from agi.protocol.sessions import Activity, PendingApproval, QueuedTurn, Session, SessionStatus
 from agi.views.ledger import Ledger
 
@@ -153,6 +154,8 @@ class SessionState(Struct, kw_only=True):
     """What runs in the background."""
     ended_jobs: list[Job] = field(default_factory=list)
     """What ran there last."""
+    resource: ResourceTag | UnsetType = UNSET
+    """The resource it was begun for."""
 
     @property
     def activity(self) -> Activity:
@@ -190,6 +193,7 @@ class SessionState(Struct, kw_only=True):
             usage=self.usage,
             budget=self.budget,
             jobs=tuple(self.jobs),
+            resource=self.resource,
         )
 
 
@@ -224,6 +228,7 @@ def _created(data: ev.SessionCreated, event: Event) -> SessionState:
         auto_run=data.auto_run,
         ephemeral=data.ephemeral,
         budget=data.budget,
+        resource=data.resource,
     )
 
 
