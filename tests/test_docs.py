@@ -17,6 +17,7 @@ from agi.cli import exits
 from agi.cli.main import ASK_OPTIONS, COMMANDS
 from agi.config.load import VARIABLES
 from agi.config.settings import NAMED_IN, SECTIONS, Settings
+from agi.protocol import chat
 from agi.protocol.events import DATA_TYPES
 from agi.server.app import ROUTES
 from agi.server.errors import STATUSES
@@ -66,6 +67,14 @@ def config_keys(shape: type[Struct] = Settings, at: str = "") -> Iterator[str]:
             yield at + key
 
 
+def all_kinds(base: type[Struct]) -> Iterator[type[Struct]]:
+    """The messages below a base; those that others are made from have no name of their own."""
+    for kind in base.__subclasses__():
+        yield from all_kinds(kind)
+        if kind.__struct_config__.tag != kind.__name__:
+            yield kind
+
+
 def examples() -> Iterator[tuple[str, list[str]]]:
     """The commands of README's console blocks that start with `agi`, each with the output shown for it."""
     for _, language, block in _FENCE.findall(read("README.md")):
@@ -98,6 +107,17 @@ def test_no_route_is_described_that_does_not_exist() -> None:
     described = re.findall(r"^\| `([A-Z]+ /\S+)` \|", read("docs/api.md"), re.MULTILINE)
 
     assert sorted(described) == sorted(f"{route.method} {route.path}" for route in ROUTES)
+
+
+@pytest.mark.parametrize("message", [*all_kinds(chat.ClientMessage), *all_kinds(chat.ServerMessage)])
+def test_every_chat_message_is_described_with_its_fields(message: type[Struct]) -> None:
+    """What a chat client may say and be told stands in docs/chat.md."""
+    page = read("docs/chat.md")
+    rows = [line for line in page.splitlines() if line.startswith("|") and f"`{message.__struct_config__.tag}`" in line]
+    shared = ("sessionId", "cursor", "status")  # said once for all of them
+
+    assert len(rows) == 1
+    assert [f for f in message.__struct_encode_fields__ if f not in shared and f"`{f}" not in rows[0]] == []
 
 
 def test_every_status_of_an_error_is_described() -> None:

@@ -64,6 +64,8 @@ class PostMessage(Command, frozen=True, kw_only=True, forbid_unknown_fields=True
     options: Json | None = None
     on_ask: Literal["wait", "deny"] = "wait"
     """Where a person would be asked: wait for an answer, or refuse the call at once."""
+    approval_timeout_s: Annotated[float, Meta(gt=0, le=1e9)] | None = None
+    """How long a question of this turn waits before it expires, where the settings say nothing."""
 
 
 class Approve(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -75,7 +77,8 @@ class Approve(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Who refuses: a person, or a rule of the client where no person was asked."""
     turn_id: Name | None = None
     reason: Reason = ""
-    remember: Literal["once", "session", "workspace"] = "once"
+    remember: Literal["once", "session", "workspace", "tool"] = "once"
+    """`tool`: every call of that tool for the rest of the session, except what destroys."""
     digest: Annotated[str, Meta(max_length=200)] | None = None
     """The digest of the request that was seen; another one is refused."""
     hunks: Annotated[tuple[Name, ...], Meta(max_length=1000)] | None = None

@@ -101,6 +101,8 @@ class TurnStarted(EventData, frozen=True, kw_only=True, omit_defaults=True):
     model: str
     options: Json | None = None
     on_ask: Literal["wait", "deny"] = "wait"
+    approval_timeout_s: float | None = None
+    """How long a question of it waits, where the settings say nothing."""
     retry_of: str = ""
 
 

@@ -55,6 +55,8 @@ class TurnOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):
     options: Json | None = None
     on_ask: Literal["wait", "deny"] = "wait"
     """What to do where a person would be asked: wait for one, or refuse at once because there is none."""
+    approval_timeout_s: float | None = None
+    """How long a question waits before it expires, where the settings say nothing."""
 
 
 class QueuedTurn(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from functools import cache
 
+from starlette.routing import BaseRoute, Router, WebSocketRoute
 from starlette.routing import Route as PathRoute
-from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agi.server import (
@@ -30,9 +30,11 @@ from agi.server import (
     undoing,
 )
 from agi.server.answers import Json
+from agi.server.chat import Chat
 from agi.server.errors import no_such_path
 from agi.server.request import AppSettings, Request, Shared
 from agi.server.routes import Resource, Route
+from agi.server.sockets import SocketRoute
 from agi.sessions.harness import Harness
 
 DEFAULTS = AppSettings()
@@ -98,7 +100,8 @@ def build_app(harness: Harness, settings: AppSettings = DEFAULTS) -> App:
     by_path: dict[str, list[Route]] = {}
     for route in ROUTES:
         by_path.setdefault(route.path, []).append(route)
-    paths = [PathRoute(path, Resource(routes, shared)) for path, routes in by_path.items()]
+    paths: list[BaseRoute] = [PathRoute(path, Resource(routes, shared)) for path, routes in by_path.items()]
+    paths.append(WebSocketRoute("/v1/chat", SocketRoute(shared, Chat)))
     return App(shared, Router(paths, redirect_slashes=False, default=_not_found))
 
 

@@ -14,6 +14,7 @@ import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Literal
 
 import msgspec
@@ -30,6 +31,8 @@ FACTS = "agi"
 """Name of the scope extension with the connection's facts: `absolute`, `peer_same_user`, `abort`."""
 
 HEALTH_PATH = "/healthz"
+PROVED_INSIDE = frozenset({"/v1/chat", "/v1/rpc"})
+"""WebSockets whose clients may send the token as their first message instead of as a header, since browsers cannot."""
 
 _REPLACED = frozenset(name for name, _ in SECURITY_HEADERS) | {b"server"}
 _DECISIVE = frozenset(
@@ -255,7 +258,16 @@ class Guard:
         if self._trusts_peers and b"origin" not in exchange.said and exchange.facts.get("peer_same_user"):
             exchange.how = "peer"
             return None
+        if not exchange.is_http and exchange.scope["path"] in PROVED_INSIDE:
+            exchange.how = "unproved"
+            exchange.facts["prove"] = partial(self._prove, exchange)
+            exchange.scope["extensions"] = {**(exchange.scope.get("extensions") or {}), FACTS: exchange.facts}
+            return None
         return refusals.NO_CREDENTIAL
+
+    def _prove(self, exchange: Exchange, token: str) -> Refusal | None:
+        """Why a token that came as a message is not enough; None when it is."""
+        return self._judge_token(exchange, b"Bearer " + token.encode(errors="replace"))
 
     def _judge_token(self, exchange: Exchange, authorization: bytes) -> Refusal | None:
         scheme, _, token = authorization.partition(b" ")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib.util
 import re
 import socket
 from collections.abc import Callable
@@ -340,7 +339,7 @@ def make_server(
     config = uvicorn.Config(
         cast(Any, app),
         http=cast(type[asyncio.Protocol], protocol),
-        ws="websockets-sansio" if importlib.util.find_spec("websockets") else "none",
+        ws="websockets-sansio",
         ws_max_size=limits.max_ws_message,
         ws_per_message_deflate=False,
         interface="asgi3",

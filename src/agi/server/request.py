@@ -130,19 +130,19 @@ async def read_body(receive: Receive) -> bytes:
     raise ClientDisconnect
 
 
-def decode_body(decoder: msgspec.json.Decoder[T], body: bytes) -> T:
+def decode_body(decoder: msgspec.json.Decoder[T], body: bytes, what: str = "The body", hint: str = "") -> T:
     """The body as a value; an empty one is an empty object."""
     if body.count(b"[") + body.count(b"{") > DEPTH and _depth(body) > DEPTH:
-        raise BadRequest(f"The body is nested more than {DEPTH} levels deep.", hint="Send something flatter.")
+        raise BadRequest(f"{what} is nested more than {DEPTH} levels deep.", hint="Send something flatter.")
     try:
         return decoder.decode(body or b"{}")
     except msgspec.ValidationError as error:
         if not body:
             raise BadRequest("The request needs a body.", hint="Send a JSON object.") from error
-        raise invalid(error, decoder.type, "The body") from error
+        raise invalid(error, decoder.type, what, hint) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadRequest(
-            f"The body is not JSON: {_malformed(body, error)}.", hint="Send one JSON object in UTF-8."
+            f"{what} is not JSON: {_malformed(body, error)}.", hint="Send one JSON object in UTF-8."
         ) from error
 
 
@@ -178,12 +178,12 @@ def check_path(path: Mapping[str, str]) -> None:
             raise NotFound(f"There is no {form[1]} {value[:80]!r}.", code=f"{form[1]}_not_found", hint=hint)
 
 
-def invalid(error: msgspec.ValidationError, kind: type, what: str) -> Invalid:
+def invalid(error: msgspec.ValidationError, kind: type, what: str, hint: str = "") -> Invalid:
     """What msgspec found, in our words: the field first."""
     from agi.explain import explain  # late: needed only for a mistake
 
     said = explain(error, kind, quote=True)
-    return Invalid(f"{what} is not acceptable: {said}.", hint="GET /openapi.json says what is expected.")
+    return Invalid(f"{what} is not acceptable: {said}.", hint=hint or "GET /openapi.json says what is expected.")
 
 
 def _malformed(body: bytes, error: msgspec.DecodeError | UnicodeDecodeError | RecursionError) -> str:

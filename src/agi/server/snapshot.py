@@ -39,12 +39,13 @@ def resync_frame(harness: Harness, session_id: str) -> tuple[int, bytes]:
     """Up to which event the snapshot goes, and the whole frame that tells it."""
     state = harness.state(session_id)
     session = state.public(harness.log.epoch)
-    told = Resync(session=session, open_text=_open_text(harness, state), seq=state.last_seq)
+    told = Resync(session=session, open_text=open_text(harness, state), seq=state.last_seq)
     cursor = Cursor(state.last_seq, None, harness.log.epoch)
     return state.last_seq, frame("resync", msgspec.json.encode(told)) + f"id: {cursor}\n\n".encode()
 
 
-def _open_text(harness: Harness, state: SessionState) -> tuple[OpenPart, ...]:
+def open_text(harness: Harness, state: SessionState) -> tuple[OpenPart, ...]:
+    """What the model is saying at this moment, as far as the log has it."""
     turn = state.turn
     if turn is None or not turn.open_message:
         return ()

@@ -77,7 +77,7 @@ class StreamError(Struct, frozen=True, kw_only=True):
 
 def envelope_words(item: Item) -> bytes:
     """Seed 000's words."""
-    return _kept(item, "events", _envelope)
+    return kept(item, "events", _envelope)
 
 
 def dotted_words(epoch: int) -> Words:
@@ -86,7 +86,7 @@ def dotted_words(epoch: int) -> Words:
     def make(item: Item) -> bytes:
         return _dotted(item, epoch)
 
-    return lambda item: _kept(item, "stream", make)
+    return lambda item: kept(item, "stream", make)
 
 
 def dotted(kind: str) -> str:
@@ -94,8 +94,8 @@ def dotted(kind: str) -> str:
     return kind.replace("_", ".", 1)
 
 
-def _kept(item: Item, surface: str, make: Callable[[Item], bytes]) -> bytes:
-    """The frame, made once for all readers of this surface."""
+def kept(item: Item, surface: str, make: Callable[[Item], bytes]) -> bytes:
+    """What a surface sends of an item, made once for all readers of this surface."""
     frames = item.frames
     if frames is None:
         frames = item.frames = {}
@@ -159,8 +159,13 @@ def _tool_output_delta(event: Event, data: ev.ToolOutputDelta) -> bytes:
 
 
 def _tool_call_completed(event: Event, data: ev.ToolCallCompleted) -> bytes:
+    return frame("tool.result", _encode(tool_done(data)))
+
+
+def tool_done(data: ev.ToolCallCompleted) -> ToolDone:
+    """A call with its result, for clients."""
     result = data.tool_result
-    done = ToolDone(
+    return ToolDone(
         id=data.tool_call_id,
         name=data.name,
         ok=result.ok,
@@ -171,17 +176,27 @@ def _tool_call_completed(event: Event, data: ev.ToolCallCompleted) -> bytes:
         interrupted=data.interrupted,
         blocked=data.blocked,
     )
-    return frame("tool.result", _encode(done))
 
 
 def _verification_started(event: Event, data: ev.VerificationStarted) -> bytes:
+    return frame("tool.call", _encode(verification_call(data)))
+
+
+def verification_call(data: ev.VerificationStarted) -> ToolCalled:
+    """A verification that begins, as a call of the tool `verify`."""
     args = Raw(_encode({"command": data.command, "attempt": data.attempt, "baseline": data.baseline}))
-    return frame("tool.call", _encode(ToolCalled(id=data.verification_id, name="verify", args=args)))
+    return ToolCalled(id=data.verification_id, name="verify", args=args)
 
 
 def _verification_completed(event: Event, data: ev.VerificationCompleted) -> bytes:
+    done = verification_done(data)
+    return b"" if done is None else frame("tool.result", _encode(done))
+
+
+def verification_done(data: ev.VerificationCompleted) -> ToolDone | None:
+    """What a verification found, as a result of the tool `verify`; None if it is told elsewhere."""
     if data.known or data.tool_call_id:
-        return b""  # nothing ran now, or the call that ran it has its own result
+        return None  # nothing ran now, or the call that ran it has its own result
     result: Json = {
         "command": data.command,
         "attempt": data.attempt,
@@ -191,7 +206,7 @@ def _verification_completed(event: Event, data: ev.VerificationCompleted) -> byt
         "exit_code": data.exit_code,
         "artifacts": data.artifacts,
     }
-    done = ToolDone(
+    return ToolDone(
         id=data.verification_id,
         name="verify",
         ok=data.status == "passed",
@@ -199,7 +214,6 @@ def _verification_completed(event: Event, data: ev.VerificationCompleted) -> byt
         result=result,
         error=data.reason,
     )
-    return frame("tool.result", _encode(done))
 
 
 def _turn_failed(event: Event, data: ev.TurnFailed) -> bytes:

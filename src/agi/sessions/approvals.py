@@ -18,8 +18,9 @@ from agi.eventlog.base import Check
 from agi.eventlog.log import EventLog
 from agi.protocol.commands import Approve
 from agi.protocol.events import ApprovalDenied, ApprovalGranted, Event, EventData
-from agi.protocol.grants import Grant
+from agi.protocol.grants import Grant, Remember
 from agi.protocol.ids import GRANT, new_id
+from agi.protocol.policies import Rule
 from agi.protocol.sessions import PendingApproval
 from agi.protocol.times import to_millis, to_rfc3339
 from agi.views import queries
@@ -69,8 +70,12 @@ def _accepted(pending: PendingApproval, command: Approve) -> tuple[str, ...] | U
 
 def _granted(state: SessionState, pending: PendingApproval, command: Approve) -> ApprovalGranted:
     """The answer with what is remembered of it: just what the question offered."""
-    offered, remember = pending.remember, command.remember
+    offered = pending.remember
+    remember = "session" if command.remember == "tool" else command.remember
     grants: tuple[Grant, ...] = ()
+    if command.remember == "tool":
+        # What destroys is asked about all the same, by the rules themselves.
+        offered = Remember(rules=(Rule(tool=pending.name, verdict="allow"),), text="", scopes=("session",))
     if remember != "once" and offered is not UNSET and remember in offered.scopes:
         from agi.policy.rules import in_words  # late: it brings the reader of commands
 
@@ -79,7 +84,7 @@ def _granted(state: SessionState, pending: PendingApproval, command: Approve) ->
                 id=new_id(GRANT),
                 scope=remember,
                 rule=rule,
-                text=offered.text if len(offered.rules) == 1 else in_words(rule),
+                text=offered.text if offered.text and len(offered.rules) == 1 else in_words(rule),
                 granted_at=to_rfc3339(time.time()),
                 session_id=state.id,
                 workspace_path=state.workspace_path,

@@ -230,6 +230,7 @@ class Harness:
             model=command.model,
             options=command.options,
             on_ask=command.on_ask,
+            approval_timeout_s=command.approval_timeout_s,
         )
         queued = QueuedTurn(turn_id=new_id(TURN), message_id=message.id, asked=asked)
         busy = await asyncio.shield(self._begin(state, queued, message))

@@ -255,7 +255,8 @@ class Runner:
             approved=journal.approved,
             jobs=TurnJobs(self._jobs, self.session_id, turn.id, journal.emit) if self._jobs else None,
         )
-        self._people = Approvals(self._log, self.session_id, config.approval_timeout_s)
+        patience = config.approval_timeout_s
+        self._people = Approvals(self._log, self.session_id, turn.approval_timeout_s if patience is None else patience)
         return plan, Ports(journal=journal, toolbox=toolbox, people=self._people)
 
     def cancel_turn(self, turn_id: str) -> None:
@@ -328,6 +329,7 @@ def turn_started(site: Site, state: SessionState, queued: QueuedTurn) -> ev.Turn
         model=choice.model,
         options=asked.options,
         on_ask=asked.on_ask,
+        approval_timeout_s=asked.approval_timeout_s,
         retry_of=queued.retry_of,
     )
 

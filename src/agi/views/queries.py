@@ -179,6 +179,27 @@ def history_at(db: sqlite3.Connection, session_id: str, end: int) -> list[Messag
     return found
 
 
+def session_of_turn(db: sqlite3.Connection, turn_id: str) -> str:
+    """The session a turn belongs to; raises NotFound."""
+    row = db.execute("SELECT session_id FROM turns WHERE id=?", (turn_id,)).fetchone()
+    if row is None:
+        raise NotFound(f"There is no turn {turn_id[:80]!r}.", code="turn_not_found", hint="Its `requestId` names it.")
+    return str(row[0])
+
+
+def session_of_call(db: sqlite3.Connection, call_id: str) -> str:
+    """The session whose running turn asked about a call, answered by now or not; raises NotFound."""
+    for session_id in live_sessions(db):
+        turn = session_state(db, session_id).turn
+        if turn is not None and call_id in {*turn.answers, *(one.tool_call_id for one in turn.pending)}:
+            return session_id
+    raise NotFound(
+        f"Nothing waits for an answer about {call_id[:80]!r}.",
+        code="approval_not_found",
+        hint="The `tool.approval.request` messages, and a session's pending_approvals, list what waits.",
+    )
+
+
 def turn(db: sqlite3.Connection, session_id: str, turn_id: str) -> Turn:
     """One turn; raises NotFound."""
     row = db.execute(

@@ -72,6 +72,7 @@ class TurnState(Struct, kw_only=True):
     started_at: str
     options: Json | None = None
     on_ask: Literal["wait", "deny"] = "wait"
+    approval_timeout_s: float | None = None
     resumes: int = 0
     """How often a crash cut it off since it last came a step further."""
     steps: int = 0
@@ -272,6 +273,7 @@ def _turn_started(state: SessionState, event: Event, data: ev.TurnStarted) -> No
         model=data.model,
         options=data.options,
         on_ask=data.on_ask,
+        approval_timeout_s=data.approval_timeout_s,
         started_at=event.ts,
     )
 
