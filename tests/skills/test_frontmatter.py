@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from agi.skills.frontmatter import FrontMatter, read, split
@@ -51,6 +53,17 @@ def test_every_field_of_the_format_is_read_and_unknown_ones_are_skipped():
         allowed_tools="Read, Bash(git add:*)",
         metadata={"author": "somebody", "version": "1.0"},
     )
+
+
+def test_the_end_is_a_line_of_its_own_and_a_long_text_takes_no_time():
+    """Dashes elsewhere end nothing; a quarter of a megabyte without an end is looked through once."""
+    assert split("---\na: ---\n ---\n----\n---") == (["a: ---", " ---", "----"], "")
+    assert split("---\n---\n\nx") == ([], "\nx")
+    began = time.perf_counter()
+    for text in ("\n" * 262_144, "-" * 262_144, "x ---\n" * 50_000):
+        with pytest.raises(Unreadable):
+            split("---\n" + text)
+    assert time.perf_counter() - began < 1
 
 
 @pytest.mark.parametrize("text", ["\ufeff" + WHOLE, WHOLE.replace("\n", "\r\n"), WHOLE.replace("---\n", "--- \n")])

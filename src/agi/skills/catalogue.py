@@ -16,7 +16,7 @@ from agi.skills.ranking import ranked
 DEFAULT_CAP = 1_500
 """Tokens."""
 BYTES_PER_TOKEN = 3
-"""Fewer than any usual tokenizer takes for such text, so that the cap holds."""
+"""English takes about four, so there is room to spare."""
 _LENGTHS = (1_024, 400, 160)
 """How long descriptions may be, tried in this order until all skills fit."""
 

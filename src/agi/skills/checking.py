@@ -91,6 +91,8 @@ def decoded(data: bytes, *, whole: bool = True) -> str:
 
 def one_line(text: str) -> str:
     """A text of a skill's for lists: on one line, without what nobody sees."""
+    if text.isascii() and text.isprintable():
+        return " ".join(text.split())
     shown = "".join(char if char.isprintable() else " " for char in visible(text))
     return " ".join(shown.split())
 

@@ -42,14 +42,18 @@ class _Entry(Struct):
 
 def split(text: str) -> tuple[list[str], str]:
     """The lines of the front matter, and what comes after it; raises Unreadable if there is none."""
-    lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
-    if lines[0].rstrip() != FENCE:
+    first, _, rest = text.removeprefix("\ufeff").replace("\r\n", "\n").partition("\n")
+    if first.rstrip() != FENCE:
         raise Unreadable(
             "It has no front matter.", f"Begin it with a line {FENCE}, then name and description, then {FENCE}."
         )
-    for at, line in enumerate(lines[1:], 1):
-        if line.rstrip() == FENCE:
-            return lines[1:at], "\n".join(lines[at + 1 :])
+    at = 0
+    while (at := rest.find(FENCE, at)) >= 0:
+        end = rest.find("\n", at)
+        end = len(rest) if end < 0 else end
+        if (at == 0 or rest[at - 1] == "\n") and not rest[at + len(FENCE) : end].strip():
+            return rest[:at].split("\n")[:-1], rest[end + 1 :]
+        at = end
     raise Unreadable("Its front matter does not end.", f"Close it with a line {FENCE}.")
 
 

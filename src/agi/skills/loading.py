@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from difflib import get_close_matches
 from pathlib import Path
 
 from msgspec import Struct
@@ -95,6 +94,8 @@ class Skills:
                 raise NotFound(
                     f"The skill {name!r} cannot be used. {problem.message}", hint=problem.hint, code="skill_not_found"
                 )
+        from difflib import get_close_matches  # late: needed only for a typing mistake
+
         near = get_close_matches(name, [skill.name for skill in listed.skills], n=3)
         hint = f"Did you mean {' or '.join(near)}?" if near else f"There are {len(listed.skills):,} skills."
         raise NotFound(f"There is no skill {name[:80]!r}.", hint=hint, code="skill_not_found")
