@@ -220,3 +220,16 @@ async def test_a_running_daemon_is_found(cli):
 
     assert f"✓ daemon       process {daemon.pid} at http://127.0.0.1:" in result.out
     assert "loopback only" in result.out
+
+
+def test_skills_that_do_not_count_are_named(here):
+    """With where to look; skills that do are counted, and where there are none nothing is said."""
+    assert "skills" not in findings(here)[1]
+    for name in ("good", "bad"):
+        folder = here.project / ".claude/skills" / name
+        folder.mkdir(parents=True)
+        (folder / "SKILL.md").write_text("---\nname: good\ndescription: Does a thing.\n---\n")
+
+    code, found = findings(here)
+
+    assert (code, found["skills"]) == (0, ("warning", "1 can be used, 1 do not count: bad"))

@@ -20,6 +20,7 @@ USER = {
     "budget": {"perTurn": {"usd": 1, "tokens": 100, "steps": 5, "seconds": 30}, "perSession": {"usd": 2}},
     "sandbox": {"mode": "auto", "network": False},
     "agents": {"build": {"maxSteps": 20}},
+    "skills": {"enabled": False, "maxTokens": 500},
     "auth": "token",
 }
 
@@ -55,6 +56,8 @@ LOOSER = [
     ({"providers": {"openai": {"models": {"gpt-5": {"inputUsd": 0}}}}}, "providers.openai.models"),
     ({"local": {"weights": "/tmp/theirs.gguf"}}, "local.weights"),
     ({"local": {"threads": 64}}, "local.threads"),
+    ({"skills": {"enabled": True}}, "skills.enabled"),
+    ({"skills": {"maxTokens": 501}}, "skills.maxTokens"),
 ]
 
 

@@ -35,6 +35,7 @@ class Desk:
         self.approved = ""
         self.jobs = None
         self.cell = None
+        self.skills = None
 
     @property
     def context(self):
@@ -49,9 +50,10 @@ class Desk:
             approved=self.approved,
             jobs=self.jobs,
             cell=self.cell,
+            skills=self.skills,
         )
 
-    async def use(self, name, **given):
+    async def use(self, name, /, **given):
         """Call a tool with these arguments."""
         return await self.registry.invoke(self.context, ToolCall("call_1", name, Raw(json.dumps(given).encode())))
 
@@ -65,7 +67,7 @@ class Desk:
             while not condition():  # noqa: ASYNC110
                 await asyncio.sleep(0.005)
 
-    async def text(self, name, **given):
+    async def text(self, name, /, **given):
         """Call a tool and give the text the model is shown."""
         result = await self.use(name, **given)
         return result.parts[0].text

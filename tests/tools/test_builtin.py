@@ -45,6 +45,7 @@ def test_the_tools_have_the_names_kinds_and_arguments_that_were_agreed():
             ["query"],
         ),
         "shell": (ToolKind.EXEC, ("shell.run",), ["command", "timeout_s", "cwd", "background"], ["command"]),
+        "skill": (ToolKind.READ, (), ["name", "file", "query"], []),
         "todo": (ToolKind.READ, (), ["items"], ["items"]),
         "verify": (ToolKind.EXEC, (), [], []),
         "web_fetch": (ToolKind.NET, (), ["url", "raw"], ["url"]),

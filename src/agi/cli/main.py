@@ -218,6 +218,12 @@ def _tools(arguments: Arguments) -> int:
     return tools(arguments)
 
 
+def _skills(arguments: Arguments) -> int:
+    from agi.cli.skills import skills
+
+    return skills(arguments)
+
+
 def _grants(arguments: Arguments) -> int:
     from agi.cli.grants import grants
 
@@ -244,6 +250,7 @@ COMMANDS: dict[str, tuple[Command, Mapping[str, str]]] = {
     "undo": (_undo, {**PROJECT, **UNDO_OPTIONS}),
     "models": (_models, {**PROJECT, "--provider": "NAME", "--all": FLAG, "--json": FLAG, "--if-needed": FLAG}),
     "tools": (_tools, {**PROJECT, "--json": FLAG}),
+    "skills": (_skills, {**PROJECT, "--json": FLAG}),
     "repair": (_repair, {**PROJECT, "--from-mirrors": FLAG}),
     "doctor": (_doctor, {**PROJECT, "--json": FLAG}),
     "grants": (_grants, {**PROJECT, "--all": FLAG, "--json": FLAG}),

@@ -16,6 +16,7 @@ agi, a local-first agent harness: sessions with AI agents that work in your fold
   agi policy explain "<cmd>"  would it run, be asked about, or not? agi help NAME  more about one of these
   agi jobs                    what runs in the background           agi undo       take back what the agent did
   agi diff                    what it changed                       agi tools      what agents can use here
+  agi skills                  instructions agents can load here
 
 Options, before or after the prompt:
   -a, --agent NAME      build (default), general, plan, or one of the project's
@@ -288,6 +289,25 @@ Examples:
   agi tools new line_count
 """
 
+SKILLS = """\
+agi skills [list] [--json]
+agi skills show NAME [FILE] [--json]
+agi skills check FOLDER [--json]
+
+Skills are instructions that agents load when they fit: folders with a SKILL.md in .agi/skills, .agents/skills and
+.claude/skills of the project, and in the folder `skills` of your own settings. Lists those that count, and says what is
+wrong with the others. `show` prints a skill's text, or one of its files; `check` says whether a folder holds one that
+can be used, and exits with 1 if not. Nothing of a skill is run.
+
+  --project PATH   the folder (default: this one)
+  --json           for programs
+
+Examples:
+  agi skills
+  agi skills show pdf-forms
+  agi skills check .agi/skills/pdf-forms
+"""
+
 BY_COMMAND = {
     "serve": SERVE,
     "sessions": SESSIONS,
@@ -296,6 +316,7 @@ BY_COMMAND = {
     "undo": UNDO,
     "models": MODELS,
     "tools": TOOLS,
+    "skills": SKILLS,
     "repair": REPAIR,
     "doctor": DOCTOR,
     "grants": GRANTS,

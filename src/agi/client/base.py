@@ -19,6 +19,7 @@ from agi.protocol.grants import Grant
 from agi.protocol.jobs import Job, JobOutput
 from agi.protocol.messages import Message
 from agi.protocol.sessions import Session
+from agi.protocol.skills import SkillList
 from agi.trust import TrustReason
 
 
@@ -164,6 +165,9 @@ class Client(Protocol):
 
     async def tools(self) -> ToolList:
         """The tools agents can be given, and why some of the project's own are not there."""
+
+    async def skills(self) -> SkillList:
+        """The skills of the project and the user, and why others do not count."""
 
     async def trust(self, path: Path) -> Trust:
         """How a workspace stands."""

@@ -30,6 +30,7 @@ from agi.protocol.grants import Grant
 from agi.protocol.jobs import Job, JobOutput
 from agi.protocol.messages import Message
 from agi.protocol.sessions import Session
+from agi.protocol.skills import SkillList
 
 PROBE = Timeouts(connect=1.0, first_byte=2.0, idle=2.0)
 FOLLOW = Timeouts(connect=5.0, first_byte=30.0, idle=60.0)
@@ -184,6 +185,10 @@ class DaemonClient:
     async def tools(self) -> ToolList:
         """The tools agents can be given."""
         return await self._ask("GET", "/v1/tools", ToolList)
+
+    async def skills(self) -> SkillList:
+        """The skills of the project and the user."""
+        return await self._ask("GET", "/v1/skills", SkillList)
 
     async def trust(self, path: Path) -> Trust:
         """How a workspace stands."""

@@ -11,7 +11,7 @@ from agi.client import machine
 from agi.client.base import ClientSettings, ModelChoice
 from agi.client.find import open_daemon
 from agi.client.findings import Finding, broken, note, ok, warning
-from agi.client.inprocess import answering_model, sandbox, tool_names
+from agi.client.inprocess import answering_model, offered_skills, sandbox, tool_names
 from agi.client.reaching import reach
 from agi.client.running import running_daemon
 from agi.config import Config, load_config
@@ -69,7 +69,7 @@ async def _configured(settings: ClientSettings) -> list[Finding]:
     except AgiError as error:
         found.append(broken("model", error.message, error.hint))
     provider, model = (choice.provider, choice.model) if choice else (config.default_provider or "", "")
-    return [*found, *await reach(config, settings.env, provider, model), *_tools(settings)]
+    return [*found, *await reach(config, settings.env, provider, model), *_tools(settings), *_skills(settings)]
 
 
 def _settings(settings: ClientSettings, config: Config) -> Iterator[Finding]:
@@ -113,6 +113,20 @@ def _tools(settings: ClientSettings) -> Iterator[Finding]:
         if unknown:
             text = f"{agent} names tools that do not exist: {', '.join(unknown[:SHOWN])}"
             yield warning("agents", text, f"They are left out. Correct {AGENTS_FILE}.")
+
+
+def _skills(settings: ClientSettings) -> Iterator[Finding]:
+    """Skills that are there and do not count; where there are none at all, nothing is said."""
+    try:
+        listed = offered_skills(settings)
+    except AgiError:
+        return  # said of the settings already
+    wrong = [problem.name for problem in listed.problems]
+    if wrong:
+        text = f"{len(listed.skills)} can be used, {len(wrong)} do not count: {', '.join(wrong[:SHOWN])}"
+        yield warning("skills", text, "`agi skills` says why.")
+    elif listed.skills:
+        yield ok("skills", f"{len(listed.skills)} can be used")
 
 
 def _sandbox(settings: ClientSettings) -> Finding:

@@ -31,6 +31,7 @@ from agi.protocol.grants import Grant
 from agi.protocol.jobs import Job, JobOutput
 from agi.protocol.messages import Message
 from agi.protocol.sessions import Session
+from agi.protocol.skills import Skill, SkillList, SkillProblem
 from agi.redaction import Redactor
 from agi.sessions.harness import Harness, HarnessSettings, builtin_tools  # type: ignore[attr-defined]  # its own tools
 from agi.sessions.sites import Site, Sites
@@ -157,6 +158,10 @@ class InProcessClient:
         site = self._harness.site()
         return _tool_list(await site.own_tools.listed(site, self._harness.registry))
 
+    async def skills(self) -> SkillList:
+        """The skills of the project and the user."""
+        return await asyncio.to_thread(self._harness.site().skills().all)
+
     async def trust(self, path: Path) -> Trust:
         """How a workspace stands."""
         return _trust(path, trust_state(path, self._home_config))
@@ -226,6 +231,39 @@ async def offered_tools(settings: ClientSettings) -> ToolList:
 
     with _site(settings) as site:
         return _tool_list(await site.own_tools.listed(site, Registry(builtin_tools(settings.env))))
+
+
+def offered_skills(settings: ClientSettings) -> SkillList:
+    """The skills of the project and the user; opens no log. Raises what is wrong with the settings."""
+    with _site(settings) as site:
+        return site.skills().all()
+
+
+class LoadedSkill(Struct, frozen=True, kw_only=True):
+    """A skill, what it says, and the files beside it."""
+
+    skill: Skill
+    body: str
+    files: tuple[str, ...]
+    more_files: bool
+
+
+def loaded_skill(settings: ClientSettings, name: str, file: str = "") -> LoadedSkill:
+    """A skill with its text, or that of one of its files; opens no log. Raises AgiError if there is no such thing."""
+    with _site(settings) as site:
+        skills = site.skills()
+        loaded = skills.load(name)
+        body = skills.read(name, file) if file else loaded.body
+    return LoadedSkill(
+        skill=loaded.skill, body=body, files=tuple(one.path for one in loaded.files), more_files=loaded.more_files
+    )
+
+
+def checked_skill(folder: Path) -> Skill | SkillProblem:
+    """The skill in a folder, or what is wrong with it; raises AgiError if there is none."""
+    from agi.skills.loading import check_folder  # late: only who asks needs it
+
+    return check_folder(folder)
 
 
 def _tool_list(listed: object) -> ToolList:

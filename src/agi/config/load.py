@@ -29,6 +29,7 @@ from agi.config.values import (
     ModelSettings,
     ProviderSettings,
     SandboxSettings,
+    SkillsSettings,
     TimeoutSettings,
 )
 from agi.errors import ConfigError
@@ -189,6 +190,7 @@ def _build(settings: Settings) -> Config:
         budget_per_session=replace(Budget(), **said(budget.per_session)),
         sandbox=replace(SandboxSettings(), **said(settings.sandbox)),
         checkpoints=replace(CheckpointPolicy(), **said(settings.checkpoints)),
+        skills=replace(SkillsSettings(), **said(settings.skills)),
         agents=_each(settings.agents, AgentSettings()),
     )
 

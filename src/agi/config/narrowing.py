@@ -21,9 +21,10 @@ from agi.config.settings import (
     ProviderSection,
     SandboxSection,
     Settings,
+    SkillsSection,
     VerifySection,
 )
-from agi.config.values import Config, LocalSettings, ProviderSettings, SandboxMode, SandboxSettings
+from agi.config.values import Config, LocalSettings, ProviderSettings, SandboxMode, SandboxSettings, SkillsSettings
 from agi.protocol.checkpoints import CheckpointPolicy
 from agi.protocol.policies import ApprovalPolicy, Budget, PatchReviewPolicy, ReviewMode, Rule, VerifyPolicy, step_limit
 
@@ -53,6 +54,7 @@ def narrow(project: Settings, user: Config) -> tuple[Settings, tuple[str, ...]]:
         budget=_budget(sieve, _or(project.budget, BudgetSection()), user),
         sandbox=_sandbox(sieve, _or(project.sandbox, SandboxSection()), user.sandbox),
         checkpoints=_checkpoints(sieve, _or(project.checkpoints, CheckpointsSection()), user.checkpoints),
+        skills=_skills(sieve, _or(project.skills, SkillsSection()), user.skills),
         agents={
             name: _agent(sieve, f"agents.{name}", section, user.max_steps(name) or step_limit(name))
             for name, section in _or(project.agents, {}).items()
@@ -202,6 +204,14 @@ def _checkpoints(sieve: _Sieve, section: CheckpointsSection, user: CheckpointPol
         enabled=sieve.drop("checkpoints.enabled", section.enabled, if_=switched),
         max_file_bytes=sieve.drop("checkpoints.maxFileBytes", section.max_file_bytes),
         max_total_bytes=sieve.drop("checkpoints.maxTotalBytes", section.max_total_bytes),
+    )
+
+
+def _skills(sieve: _Sieve, section: SkillsSection, user: SkillsSettings) -> SkillsSection:
+    tokens = sieve.at_most("skills.maxTokens", section.max_tokens, user.max_tokens)
+    return SkillsSection(
+        enabled=sieve.drop("skills.enabled", section.enabled, if_=section.enabled is True and not user.enabled),
+        max_tokens=UNSET if tokens is None else tokens,
     )
 
 

@@ -187,6 +187,15 @@ class CheckpointsSection(Section, frozen=True, kw_only=True):
     """How large the store may get."""
 
 
+class SkillsSection(Section, frozen=True, kw_only=True):
+    """`skills`."""
+
+    enabled: bool | UnsetType = UNSET
+    """Whether they are used."""
+    max_tokens: Annotated[int, Meta(ge=0, le=100_000)] | UnsetType = UNSET
+    """How much context their list may take."""
+
+
 class AgentSection(Section, frozen=True, kw_only=True):
     """`agents.<name>`."""
 
@@ -221,6 +230,8 @@ class Settings(Section, frozen=True, kw_only=True):
     """How commands are kept in."""
     checkpoints: CheckpointsSection | UnsetType = UNSET
     """What is kept to take changes back."""
+    skills: SkillsSection | UnsetType = UNSET
+    """How skills are used."""
     agents: dict[str, AgentSection] | UnsetType = UNSET
     """Limits by agent."""
     auth: AuthMode | UnsetType = UNSET
@@ -241,6 +252,7 @@ SECTIONS: dict[type[Struct], dict[str, type[Struct]]] = {
         "budget": BudgetSection,
         "sandbox": SandboxSection,
         "checkpoints": CheckpointsSection,
+        "skills": SkillsSection,
         "local": LocalSection,
     },
     ProviderSection: {"timeouts": TimeoutsSection},

@@ -125,6 +125,15 @@ class SandboxSettings(Struct, frozen=True, kw_only=True):
     """How many processes one command may have at a time; None is the built-in limit."""
 
 
+class SkillsSettings(Struct, frozen=True, kw_only=True):
+    """How skills are used."""
+
+    enabled: bool = True
+    """Whether they are used at all."""
+    max_tokens: int = 1_500
+    """How much of a model's context their list may take; 0 lists none, the tool `skill` still finds them."""
+
+
 class AgentSettings(Struct, frozen=True, kw_only=True):
     """Limits of one agent."""
 
@@ -174,6 +183,8 @@ class Config(Struct, frozen=True, kw_only=True):
     """How commands are kept in."""
     checkpoints: CheckpointPolicy = CheckpointPolicy()
     """What is kept to take changes back."""
+    skills: SkillsSettings = SkillsSettings()
+    """How skills are used."""
     agents: Mapping[str, AgentSettings] = {}
     """Limits by agent."""
     auth: AuthMode = "auto"

@@ -252,6 +252,7 @@ class Runner:
             seen=self._seen,
             checkpoints=config.checkpoints,
             was_noticed=journal.was_noticed,
+            skills=site.skills,
             approved=journal.approved,
             jobs=TurnJobs(self._jobs, self.session_id, turn.id, journal.emit) if self._jobs else None,
         )

@@ -26,6 +26,7 @@ from agi.models.resolve import Models
 from agi.protocol.grants import Grant
 from agi.redaction import Redactor
 from agi.sessions.cells import Cells
+from agi.sessions.own_skills import OwnSkills
 from agi.sessions.own_tools import OwnTools
 from agi.trust import trust_state
 from agi.workspace.handle import Workspace
@@ -33,6 +34,7 @@ from agi.workspace.handle import Workspace
 if TYPE_CHECKING:
     from agi.net.route import Proxies
     from agi.sandbox.cell import Cell
+    from agi.skills.loading import Skills
 
 _FILES = (
     ".agi/config.json",
@@ -58,6 +60,8 @@ class Site(Struct, frozen=True, kw_only=True):
     """Where commands run."""
     own_tools: OwnTools
     """The tools that workspaces have of their own."""
+    own_skills: OwnSkills
+    """The skills that workspaces and the user have."""
     signature: tuple[object, ...]
 
     @property
@@ -72,6 +76,10 @@ class Site(Struct, frozen=True, kw_only=True):
 
             return small_system(self.workspace, session_prompt)
         return system_text(agent, self.workspace.root, session_prompt)
+
+    def skills(self) -> Skills:
+        """The skills that can be used in it."""
+        return self.own_skills.at(self.workspace, enabled=self.config.skills.enabled)
 
     def cell(self) -> Cell:
         """Where its commands run."""
@@ -99,6 +107,7 @@ class Sites:
     ) -> None:
         self.cells = Cells(env, (home_config, *hidden))
         self._own_tools = OwnTools(self._is_trusted)
+        self._own_skills = OwnSkills(home_config)
         self._home_config = home_config
         self._env = env
         self._flags = flags
@@ -179,6 +188,7 @@ class Sites:
             facts=facts,
             cells=self.cells,
             own_tools=self._own_tools,
+            own_skills=self._own_skills,
             signature=signature,
         )
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from agi.editing.seen import Seen
     from agi.sandbox.cell import Cell
     from agi.sessions.checkpointing import Checkpoints
+    from agi.skills.loading import Skills
     from agi.workspace.fingerprint import Tree
 
 FLUSH_S = 0.1
@@ -67,6 +68,7 @@ class Toolbox:
         approved: Callable[[str], Agreed] = lambda call_id: Agreed(),
         checkpoints: CheckpointPolicy = CheckpointPolicy(),  # noqa: B008 - frozen
         was_noticed: Callable[[str], bool] = lambda code: False,
+        skills: Callable[[], Skills] | None = None,
     ) -> None:
         self._jobs = jobs
         self._registry = registry
@@ -87,6 +89,7 @@ class Toolbox:
         self._approved = approved
         self._keeping = checkpoints
         self._was_noticed = was_noticed
+        self._skills = skills
         self._checkpoints: Checkpoints | None = None
         self._offered = tuple(tool for tool in registry.definitions() if is_listed(tool, agent.tools))
 
@@ -141,6 +144,7 @@ class Toolbox:
             approved=agreed.change,
             accepted=agreed.hunks,
             remark=agreed.reason,
+            skills=self._skills() if self._skills is not None and call.name == "skill" else None,
         )
         self._say_what_holds(call)
         try:

@@ -24,6 +24,7 @@ from agi.workspace.handle import Workspace
 
 if TYPE_CHECKING:
     from agi.sandbox.cell import Cell
+    from agi.skills.loading import Skills
 
 __all__ = ["Registry", "Tool", "ToolCall", "ToolContext", "ToolDefinition", "ToolKind", "ToolResult", "failed"]
 
@@ -55,6 +56,8 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     """The session's background jobs; without them, every command is waited for."""
     cell: Cell | None = None
     """Where commands run; None is without a sandbox."""
+    skills: Skills | None = None
+    """The skills of the workspace and its user; None where there can be none."""
 
 
 class Preview(Struct, frozen=True):

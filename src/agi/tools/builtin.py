@@ -21,6 +21,7 @@ from agi.tools.read_file import ReadFileTool
 from agi.tools.repo_tree import RepoTreeTool
 from agi.tools.search import SearchTool
 from agi.tools.shell import ShellTool
+from agi.tools.skill import SkillTool
 from agi.tools.todo import TodoTool
 from agi.tools.verify import VerifyTool
 from agi.tools.web_fetch import WebFetchTool
@@ -47,6 +48,7 @@ def builtin_tools(env: Mapping[str, str] = _NOTHING) -> tuple[Tool, ...]:
         RepoTreeTool(),
         SearchTool(),
         ShellTool(),
+        SkillTool(),
         TodoTool(),
         VerifyTool(),
         WebFetchTool(env),

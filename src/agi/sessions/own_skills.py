@@ -1,0 +1,26 @@
+"""The skills of workspaces and of the user, beside the sites they belong to. May import: skills, workspace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agi.workspace.handle import Workspace
+
+if TYPE_CHECKING:
+    from agi.skills.loading import Memory, Skills
+
+
+class OwnSkills:
+    """The skills of all workspaces; one for a process, since what was read is remembered."""
+
+    def __init__(self, home_config: Path) -> None:
+        self._home_config = home_config
+        self._memory: Memory | None = None
+
+    def at(self, workspace: Workspace, *, enabled: bool) -> Skills:
+        """What a workspace and the user offer."""
+        from agi.skills.loading import Memory, Skills  # late: most one-shots need none
+
+        self._memory = self._memory or Memory()
+        return Skills(workspace, self._home_config, memory=self._memory, enabled=enabled)
