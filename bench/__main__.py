@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from bench import adapters, checkpoints, measures, patching, reading, sandboxing
+from bench import adapters, chatting, checkpoints, measures, patching, reading, sandboxing
 
 ALL = {
     "start": measures.start,
@@ -22,6 +22,8 @@ ALL = {
     "search": reading.search,
     "repo_tree": reading.repo_tree,
     "patch": patching.patch,
+    "chat": chatting.chat,
+    "approval": chatting.approval,
 }
 
 

@@ -83,6 +83,11 @@ def paced_provider(chunks: int) -> contextlib.AbstractContextManager[str]:
     return _serving("bench.paced", str(chunks))
 
 
+def stamped_provider(words: int, pause: float) -> contextlib.AbstractContextManager[str]:
+    """One whose words say when they were sent."""
+    return _serving("bench.stamped", str(words), str(pause))
+
+
 @contextlib.contextmanager
 def _serving(module: str, *words: str) -> Iterator[str]:
     command = (sys.executable, "-m", module, *words)
