@@ -9,7 +9,7 @@ from __future__ import annotations
 import binascii
 from typing import Any
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 from starlette.types import ASGIApp
 
 from agi.errors import BadRequest, Invalid
@@ -40,6 +40,8 @@ class Stored(Struct, frozen=True, kw_only=True):
     filename: str
     size: int
     sha256: str
+    note: str | UnsetType = UNSET
+    """That the file is not what it was said to be, and what it is kept as."""
 
 
 class Attachments(Struct, frozen=True):
@@ -57,7 +59,12 @@ async def upload(request: Request[UploadAttachment | None, None]) -> ASGIApp:
         filename, mime_type, data = given.filename, given.mime_type, _decoded(given.data)
     added = await request.harness.add_attachment(request.session_id, filename, mime_type, data)
     stored = Stored(
-        ref=added.ref, mime_type=added.mime_type, filename=added.filename, size=added.size, sha256=added.sha256
+        ref=added.ref,
+        mime_type=added.mime_type,
+        filename=added.filename,
+        size=added.size,
+        sha256=added.sha256,
+        note=added.note or UNSET,
     )
     return Json(stored, 201)
 
