@@ -53,7 +53,7 @@ async def test_json_and_form_store_the_same(daemon: Daemon) -> None:
 async def test_a_file_comes_back_as_it_was_to_be_saved(daemon: Daemon) -> None:
     """The bytes, `Content-Disposition: attachment` with the name it came with, and no sniffing."""
     session_id = await daemon.begin()
-    data = bytes(range(256)) * 4000
+    data = PNG + bytes(range(256)) * 4000
     head = FILE.replace("a b.png", 'résumé \\"x\\".png')
     ref = (await upload(daemon, session_id, *form((head, data)))).json()["ref"]
 
