@@ -24,7 +24,7 @@ def test_no_line_of_a_file_ends_its_fence():
 
 def test_a_long_file_is_cut_and_says_so():
     """Bounded, with how much there is."""
-    told = fenced("long.txt", "x" * (LONGEST + 5))
-    assert told.endswith(f"[cut: the first {LONGEST:,} of {LONGEST + 5:,} characters]")
+    told = fenced("long.txt", "x" * (LONGEST + 5), "; ask for more")
+    assert told.endswith(f"[cut: the first {LONGEST:,} of {LONGEST + 5:,} characters; ask for more]")
     assert told.count("x") == LONGEST + 1  # one of them in its name
     assert fenced("a", "x").splitlines() == ["[file a]", "```", "x", "```"]

@@ -236,3 +236,17 @@ async def test_pictures_are_encoded_beside_the_event_loop(place):
     pulse.cancel()
     assert beats > 100
     assert isinstance(place.model.requests[0], ModelRequest)
+
+
+async def test_the_rest_of_a_long_text_can_be_read(place):
+    """It is cut where it is told, and read_file shows any line of it."""
+    lines = "".join(f"line {number}\n" for number in range(20_000))
+    added = await place.harness.add_attachment(place.session_id, "log.txt", "text/plain", lines.encode())
+    place.model.calls("read_file", path=added.ref, start_line=19_999).then_says("read")
+
+    await show(place, File(ref=added.ref, mime_type="text/plain"))
+
+    told = place.model.requests[0].messages[0].parts[1].text
+    assert told.endswith(f"; read_file shows the rest of {added.ref}]")
+    (result,) = place.model.requests[1].messages[-1].parts
+    assert result.content.parts[0].text.startswith("line 19998\nline 19999\n")

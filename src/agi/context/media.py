@@ -93,7 +93,7 @@ class Showing:
     def _seen(self, part: Attached, data: bytes) -> Shown:
         kind, limits, name = sniff(data), self._limits, _name(part)
         if kind.family == "text":
-            return Shown(fenced(name, text_of(data) or ""))
+            return Shown(fenced(name, text_of(data) or "", f"; read_file shows the rest of {part.ref}"))
         if kind.family == "image" and limits.picture is not None:
             try:
                 encoded = self._kept.encoded(data, limits.picture)

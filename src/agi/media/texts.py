@@ -38,11 +38,11 @@ def text_of(data: bytes) -> str | None:
         return data.decode("cp1252", "replace")
 
 
-def fenced(name: str, text: str) -> str:
-    """A file's text as it is told, with its name; no line of it can end the fence."""
+def fenced(name: str, text: str, more: str = "") -> str:
+    """A file's text as it is told, with its name; no line of it can end the fence. `more` says where the rest is."""
     shown = text[:LONGEST]
     longest = max((len(run) for run in _FENCE.findall(shown)), default=2)
     fence = "`" * (longest + 1)
     end = "" if shown.endswith("\n") or not shown else "\n"
-    cut = f"\n[cut: the first {LONGEST:,} of {len(text):,} characters]" if len(text) > LONGEST else ""
+    cut = f"\n[cut: the first {LONGEST:,} of {len(text):,} characters{more}]" if len(text) > LONGEST else ""
     return f"[file {name}]\n{fence}\n{shown}{end}{fence}{cut}"
