@@ -5,6 +5,7 @@ May import: errors, protocol, media, sessions.attachments.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -36,6 +37,13 @@ def compose(session_id: str, role: Role, parts: Sequence[InputPart]) -> Message:
         session_id=session_id,
         status="complete",
     )
+
+
+async def message_parts(command: PostMessage, folder: Path) -> tuple[InputPart, ...]:
+    """The parts of a posted message, checked; files are looked at in a thread."""
+    if all(isinstance(part, Text) for part in command.parts or ()):
+        return checked_parts(command, folder)
+    return await asyncio.to_thread(checked_parts, command, folder)
 
 
 def checked_parts(command: PostMessage, folder: Path) -> tuple[InputPart, ...]:
