@@ -13,7 +13,7 @@ ROOT = Path(agi.__file__).parent
 
 LEVELS = [
     {"errors", "explain", "redaction"},
-    {"protocol", "net"},
+    {"protocol", "net", "media"},
     {"config", "trust"},
     {"sandbox"},
     {"eventlog", "workspace", "models", "policy"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from agi.testing.box import Daemon, daemon_in_a_box
+from agi.testing.files import picture
 
 MAKEFILE = "test:\n\t@grep -q hello README.md && echo all good\n"
 PATCH = "*** Begin Patch\n*** Update File: README.md\n@@\n-old\n+hello\n*** End Patch\n"
@@ -155,7 +157,7 @@ async def test_a_small_attachment_is_uploaded_and_referred_to(daemon: Daemon) ->
     """An upload answers with its `ref`, which a message can carry."""
     daemon.model.says("I see.")
     session_id = await daemon.begin()
-    upload = {"filename": "img_01.png", "mime_type": "image/png", "data": "iVBORw0KGgo="}
+    upload = {"filename": "img_01.png", "mime_type": "image/png", "data": b64encode(picture()).decode()}
 
     stored = (await daemon.post(f"/v1/sessions/{session_id}/attachments", upload)).json()
     part = {"type": "image", "ref": stored["ref"], "mime_type": stored["mime_type"]}

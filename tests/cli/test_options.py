@@ -97,6 +97,13 @@ def test_an_unknown_option_names_the_nearest_and_the_way_to_say_it_as_text():
     assert "`--`" in caught.value.hint
 
 
+def test_an_option_that_says_so_may_be_given_several_times():
+    """In the order they came."""
+    read = parse("", ["--file", "a", "x", "--file=b", "--", "--file"], {"--file": "FILE…"})
+
+    assert (read.all("--file"), read.has("--file"), read.words, read.after) == (["a", "b"], True, ["x"], ["--file"])
+
+
 def test_an_option_cannot_be_given_twice():
     """Two answers to one question are a mistake, or a smuggled one."""
     with pytest.raises(ConfigError, match="twice"):

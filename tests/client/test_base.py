@@ -10,7 +10,8 @@ from agi.client.base import Client, end_of
 from agi.errors import Conflict, Invalid, NotFound
 from agi.protocol.commands import Approve, Cancel, CreateSession, PostMessage, SetTrust
 from agi.protocol.events import Event, ModelOutputDelta
-from agi.protocol.parts import Text, plain_text
+from agi.protocol.parts import Image, Text, plain_text
+from agi.testing.files import broken_png, picture
 
 NOBODY = "sess_00000000000000000000000000000000"
 
@@ -45,6 +46,23 @@ async def test_a_question_is_asked_followed_and_read_again(client, here):
     assert [event.seq for event in events] == sorted(event.seq for event in events)
     assert [one.id for one in await client.sessions(limit=5)] == [session.id]
     assert (await client.session(session.id)).status == "completed"
+
+
+async def test_a_file_is_stored_and_shown_whichever_way_it_goes(client, here):
+    """What it is goes by its bytes; one that is damaged is refused in the same words."""
+    session = await client.create_session(CreateSession(workspace_path=str(here.project)))
+
+    stored = await client.attach(session.id, "shot one.png", picture())
+    posted = await client.post_message(
+        session.id, PostMessage(parts=[Text(text="look"), Image(ref=stored.ref, mime_type=stored.mime_type)])
+    )
+    await until(client, session.id, "turn_completed")
+
+    assert (stored.mime_type, stored.note) == ("image/png", "")
+    assert posted.turn_id
+    with pytest.raises(Invalid) as refusal:
+        await client.attach(session.id, "bad.png", broken_png())
+    assert refusal.value.code == "image_damaged"
 
 
 async def test_following_goes_on_from_a_position(client, here):

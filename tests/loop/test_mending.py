@@ -12,6 +12,7 @@ from agi.models.scripted import Call, Fail, Say, Think
 from agi.protocol.commands import PostMessage
 from agi.protocol.messages import Message
 from agi.protocol.parts import Image, Reasoning, Text, ToolResultContent, ToolResultPart, plain_text
+from agi.testing.files import picture
 
 
 def outcome(turn) -> dict:
@@ -34,7 +35,8 @@ async def shows(place, text: str, *refs: str):
 
 
 async def attach(place, name: str) -> str:
-    return (await place.harness.add_attachment(place.session_id, name, "image/png", name.encode())).ref
+    data = picture(seed=sum(name.encode()))
+    return (await place.harness.add_attachment(place.session_id, name, "image/png", data)).ref
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from agi.models.scripted import Call, Say, Stop, Think
 from agi.protocol.commands import PostMessage
 from agi.protocol.messages import Usage
 from agi.protocol.parts import Image, Text, ToolResultPart
+from agi.testing.files import picture
 
 
 def told(request: ModelRequest) -> list[str]:
@@ -318,16 +319,20 @@ async def test_a_question_about_a_write_shows_the_change(place):
 
 
 async def test_the_model_is_given_what_is_attached(place):
-    """The bytes go with the request, by ref; a file that is gone is simply not there."""
-    added = await place.harness.add_attachment(place.session_id, "p.png", "image/png", b"pixels")
-    gone = await place.harness.add_attachment(place.session_id, "q.png", "image/png", b"more")
+    """The bytes go with the request, by ref; a file that is gone is spoken of."""
+    added = await place.harness.add_attachment(place.session_id, "p.png", "image/png", picture())
+    gone = await place.harness.add_attachment(place.session_id, "q.png", "image/png", picture(seed=1))
+    place.model.says("two pictures")
+    parts = [Image(ref=one.ref, mime_type="image/png") for one in (added, gone)]
+    await place.ended(await place.harness.post_message(place.session_id, PostMessage(parts=parts)))
     (place.harness.session_folder(place.session_id) / gone.ref).unlink(missing_ok=False)
     place.model.says("a picture")
-    parts = [Image(ref=added.ref, mime_type="image/png"), Text(text="what is it?")]
-    posted = await place.harness.post_message(place.session_id, PostMessage(parts=parts))
-    await place.ended(posted)
+    await place.ask("what is it?")
 
-    assert place.model.requests[0].files == {added.ref: b"pixels"}
+    first, second = place.model.requests
+    assert first.files.keys() == {added.ref, gone.ref}
+    assert second.files == {added.ref: first.files[added.ref]}
+    assert second.messages[0].parts[1] == Text(text="[q.png was attached; its file is not there any more]")
 
 
 async def test_a_call_that_was_cut_off_by_its_length_is_told_so_and_made_again(place):

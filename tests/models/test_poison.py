@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agi.errors import ModelError
+from agi.media.pictures import Bounds, encode_picture
 from agi.models.base import ModelRequest
 from agi.models.openai_chat_format import encode_request
 from agi.models.poison import blame
@@ -30,6 +31,7 @@ from agi.protocol.parts import (
     ToolResultPart,
 )
 from agi.testing.adapters import APIS, adapter_at, provider_settings
+from agi.testing.files import picture
 from agi.testing.provider import ProviderServer
 from agi.testing.replies import Reply, fails, says
 
@@ -204,6 +206,8 @@ async def test_a_refusal_in_the_stream_is_looked_at_alike(api, data):
     assert (error.code, error.parts, error.retryable) == ("part_refused", (B,), False)
 
 
+BOUNDS = Bounds(3_000, 1_000_000)
+"""What is smaller is the same bytes for every provider."""
 WORDS = {
     "chat": "Invalid image at 'messages[5].content[1].image_url'.",
     "responses": "The image data you provided does not represent a valid image.",
@@ -215,19 +219,19 @@ WORDS = {
 @pytest.mark.parametrize("api", APIS)
 async def test_a_session_with_a_poisoned_picture_goes_on(place, api):
     """At the third turn a picture comes that the provider will not take: it is left out, and twenty more turns work."""
-    spoiled = b2a_base64(FILES[B], newline=False)
+    fine, bad = picture(seed=1), picture(seed=2)
+    good, spoiled = (b2a_base64(encode_picture(data, BOUNDS).data, newline=False) for data in (fine, bad))
     refusal, answer = fails(400, WORDS[api]), says("fine")
     async with ProviderServer(lambda asked: refusal if spoiled in asked.body else answer) as server:
         place.configure(json.dumps(provider_settings(server.url, api)))
         await place.reopen()
         await place.start()
-        for turn, data in enumerate([FILES[A], None, FILES[B], *[None] * 20]):
+        for turn, data in enumerate([fine, None, bad, *[None] * 20]):
             added = await place.harness.add_attachment(place.session_id, "p.png", "image/png", data) if data else None
             shown = (image(added.ref),) if added else ()
             posted = PostMessage(parts=(Text(text=f"turn {turn}"), *shown))
             ended = await place.ended(await place.harness.post_message(place.session_id, posted))
             assert ended.status == "completed", ended.outcome
-        good = b2a_base64(FILES[A], newline=False)
 
         assert [spoiled in asked.body for asked in server.requests].count(True) == 1
         assert all(good in asked.body for asked in server.requests)

@@ -54,6 +54,7 @@ def test_openrouter_tells_windows_prices_and_abilities():
         max_output_tokens=64_000,
         rates=Rates(input=2, output=10, read=0.1, write=2.5),
         capabilities=("tools", "images", "files", "reasoning", "schema"),
+        lacks=("audio",),
     )
 
 
@@ -74,7 +75,12 @@ def test_openrouter_tells_windows_prices_and_abilities():
 )
 def test_other_servers_add_to_the_list_in_their_own_way(entry, window, answer, can):
     """What a model was trained for is not what its server gives it."""
-    assert only(entry) == Reported(id="m", context_window=window, max_output_tokens=answer, capabilities=can)
+    found = only(entry)
+
+    assert found == Reported(
+        id="m", context_window=window, max_output_tokens=answer, capabilities=can, lacks=found.lacks
+    )
+    assert found.lacks == (("images",) if "vision" in str(entry) else ())
 
 
 @pytest.mark.parametrize(
@@ -193,7 +199,7 @@ def test_lm_studio_gives_a_window_once_a_model_is_loaded():
 
     assert read_lmstudio(body) == (
         Reported(id="qwen3-vl", context_window=8192, capabilities=("tools", "images")),
-        Reported(id="gemma", note="not loaded; takes up to 131,072 tokens"),
+        Reported(id="gemma", lacks=("images",), note="not loaded; takes up to 131,072 tokens"),
     )
 
 
@@ -220,6 +226,7 @@ def test_ollama_gives_what_is_loaded_or_set_else_its_small_default(parameters, l
         id="qwen3:8b",
         context_window=window,
         capabilities=("tools", "reasoning"),
+        lacks=("images", "audio", "files"),
         note="takes up to 40,960 tokens with num_ctx",
     )
 
@@ -228,7 +235,9 @@ def test_ollama_s_default_is_not_more_than_the_model_takes():
     """And there is nothing to note then."""
     shown = {"model_info": {"phi.context_length": 2048}, "capabilities": ["completion"]}
 
-    assert read_shown("phi", encode(shown), None) == Reported(id="phi", context_window=2048)
+    none = ("images", "audio", "files")
+    assert read_shown("phi", encode(shown), None) == Reported(id="phi", context_window=2048, lacks=none)
+    assert read_shown("old", encode({}), None) == Reported(id="old", context_window=4096)
     assert read_shown("embed", encode({"capabilities": ["embedding"]}), None) is None
     assert read_running(encode({"models": [{"name": "a", "context_length": 4096}, {"name": "b"}, 3]})) == {"a": 4096}
     assert read_tags(encode({"models": [{"name": "b"}, {"name": "a"}, {"name": "b"}]})) == ("b", "a")
@@ -238,7 +247,9 @@ def test_llama_cpp_tells_the_window_of_a_slot_and_what_else_it_takes():
     """A router that has loaded nothing says 0, which is no window."""
     told = {"default_generation_settings": {"n_ctx": 4096}, "modalities": {"vision": True, "audio": False}}
 
-    assert read_props(encode(told)) == Reported(id="", context_window=4096, capabilities=("images",))
+    assert read_props(encode(told)) == Reported(
+        id="", context_window=4096, capabilities=("images",), lacks=("audio", "files")
+    )
     assert read_props(encode({"default_generation_settings": {"n_ctx": 0}})) is None
 
 

@@ -63,7 +63,8 @@ async def test_llama_cpp_tells_the_window_of_one_slot():
     async with ModelServer(answers) as server:
         told = await report_of(server)
 
-    assert told.models == (Reported(id="x.gguf", context_window=4096, capabilities=("images",)),)
+    lacks = ("audio", "files")
+    assert told.models == (Reported(id="x.gguf", context_window=4096, capabilities=("images",), lacks=lacks),)
     assert told.find("any name") == told.models[0]
 
 
@@ -73,10 +74,11 @@ async def test_ollama_tells_windows_and_abilities_model_by_model():
         told = await report_of(server)
 
     note = "takes up to 40,960 tokens with num_ctx"
-    assert told.models == (
-        Reported(id="qwen3:8b", context_window=4096, capabilities=("tools",), note=note),
-        Reported(id="set:8b", context_window=16384, capabilities=("tools",), note=note),
-        Reported(id="loaded:8b", context_window=32768, capabilities=("tools",), note=note),
+    windows = {"qwen3:8b": 4096, "set:8b": 16384, "loaded:8b": 32768}
+    lacks = ("images", "audio", "files")
+    assert told.models == tuple(
+        Reported(id=name, context_window=window, capabilities=("tools",), lacks=lacks, note=note)
+        for name, window in windows.items()
     )
     assert told.find("nomic-embed") is None
 
@@ -87,7 +89,7 @@ async def test_lm_studio_tells_what_is_loaded():
     async with ModelServer({"/v1/models": LISTED, "/api/v0/models": {"data": [entry]}}) as server:
         told = await report_of(server)
 
-    assert told.models == (Reported(id="qwen3", context_window=8192, capabilities=("tools",)),)
+    assert told.models == (Reported(id="qwen3", context_window=8192, capabilities=("tools",), lacks=("images",)),)
 
 
 @pytest.mark.parametrize(

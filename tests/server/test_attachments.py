@@ -8,6 +8,7 @@ import hashlib
 import pytest
 
 from agi.testing.box import Daemon, Reply
+from agi.testing.files import bomb, broken_png, pdf
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -53,7 +54,7 @@ async def test_json_and_form_store_the_same(daemon: Daemon) -> None:
 async def test_a_file_comes_back_as_it_was_to_be_saved(daemon: Daemon) -> None:
     """The bytes, `Content-Disposition: attachment` with the name it came with, and no sniffing."""
     session_id = await daemon.begin()
-    data = bytes(range(256)) * 4000
+    data = PNG + bytes(range(256)) * 4000
     head = FILE.replace("a b.png", 'résumé \\"x\\".png')
     ref = (await upload(daemon, session_id, *form((head, data)))).json()["ref"]
 
@@ -75,6 +76,45 @@ async def test_what_a_browser_would_run_is_only_bytes(daemon: Daemon, mime_type:
     ref = (await upload(daemon, session_id, {"filename": "x", "mime_type": mime_type, "data": "PGI+"})).json()["ref"]
     reply = await daemon.get(f"/v1/sessions/{session_id}/{ref}")
     assert reply.headers["content-type"] == "application/octet-stream"
+
+
+BAD_FILES = {
+    "a damaged picture": ("image/png", broken_png(), "image_damaged"),
+    "a bomb": ("image/png", bomb(), "image_too_large"),
+    "noise": ("image/png", b"\0\1\2", "attachment_damaged"),
+    "a locked pdf": ("application/pdf", pdf(locked=True), "pdf_encrypted"),
+    "a heic": ("image/heic", b"\0\0\0\x18ftypheic" + b"\0" * 40, "image_unsupported"),
+    "nothing": ("image/png", b"", "attachment_empty"),
+}
+
+
+@pytest.mark.parametrize(("mime_type", "data", "code"), BAD_FILES.values(), ids=BAD_FILES)
+async def test_a_file_nobody_could_use_is_refused_at_the_door(
+    daemon: Daemon, mime_type: str, data: bytes, code: str
+) -> None:
+    """As JSON and as a form alike, with what to do; nothing is stored."""
+    session_id = await daemon.begin()
+    as_json = {"filename": "x", "mime_type": mime_type, "data": base64.b64encode(data).decode()}
+    as_form = form((FILE.replace("image/png", mime_type), data))
+
+    replies = [await upload(daemon, session_id, as_json), await upload(daemon, session_id, *as_form)]
+
+    assert [(one.status, one.code) for one in replies] == [(422, code)] * 2
+    assert (await daemon.get(f"/v1/sessions/{session_id}/attachments")).json() == {"attachments": []}
+
+
+async def test_a_file_that_is_not_what_it_is_said_to_be_is_kept_as_what_it_is(daemon: Daemon) -> None:
+    """The answer and the log say so; two files of one name are two files."""
+    session_id = await daemon.begin()
+    body = {"filename": "a.pdf", "mime_type": "application/pdf", "data": base64.b64encode(b"<html>").decode()}
+
+    first, second = [(await upload(daemon, session_id, body)).json() for _ in range(2)]
+
+    assert first["mime_type"] == "text/html"
+    assert "said to be application/pdf" in first["note"]
+    assert first["ref"] != second["ref"]
+    events = daemon.harness.log.read(session_id, 0, 100)
+    assert [event.data.note for event in events if event.type == "attachment_added"] == [first["note"]] * 2
 
 
 BAD_FORMS = {

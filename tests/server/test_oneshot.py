@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from pathlib import Path
 
 from agi.errors import ModelError
-from agi.testing.box import Daemon, daemon_in_a_box
+from agi.testing.box import Daemon, daemon_in_a_box, eventually
+from agi.testing.files import broken_png, picture
 
 
 async def test_its_session_is_kept_but_not_listed(daemon: Daemon) -> None:
@@ -48,3 +50,23 @@ async def test_options_reach_the_model(daemon: Daemon) -> None:
     daemon.model.says("Hello.")
     await daemon.post("/v1/one-shot", {"prompt": "hi", "options": {"temperature": 0.5}})
     assert daemon.model.requests[0].options == {"temperature": 0.5}
+
+
+async def test_files_go_along_and_a_bad_one_leaves_nothing_behind(daemon: Daemon) -> None:
+    """Known by their bytes, under the names they came with; refused before anything is asked."""
+    daemon.model.says("a square")
+    good = {"filename": "shot.png", "mime_type": "application/octet-stream", "data": b64encode(picture()).decode()}
+    note = {"filename": "n.md", "mime_type": "text/markdown", "data": b64encode(b"# Notes").decode()}
+    bad = {"filename": "x.png", "mime_type": "image/png", "data": b64encode(broken_png()).decode()}
+
+    reply = await daemon.post("/v1/one-shot", {"prompt": "what is it?", "attachments": [good, note]})
+    refused = await daemon.post("/v1/one-shot", {"prompt": "and this?", "attachments": [good, bad]})
+    no_base64 = await daemon.post("/v1/one-shot", {"prompt": "?", "attachments": [{**good, "data": "%"}]})
+
+    assert (reply.status, reply.json()["content"]) == (200, "a square")
+    text, image, file = daemon.model.requests[0].messages[0].parts
+    assert (text.text, image.name, image.mime_type) == ("what is it?", "shot.png", "image/png")
+    assert file.text.startswith("[file n.md]")
+    assert [(one.status, one.code) for one in (refused, no_base64)] == [(422, "image_damaged"), (422, no_base64.code)]
+    sessions = daemon.harness.folder / "sessions"
+    await eventually(lambda: [path.name for path in sessions.iterdir()] == [reply.json()["session_id"]])

@@ -11,13 +11,13 @@ from msgspec.structs import replace
 
 from agi.cli import exits
 from agi.cli.approving import Approver
-from agi.cli.beginning import Begun, Wish, begin, check, explained
+from agi.cli.beginning import Begun, Brought, Wish, begin, check, explained
 from agi.cli.interrupts import Interrupts
 from agi.cli.options import Arguments, usage
 from agi.cli.output import say
 from agi.cli.place import place
 from agi.cli.printing import JsonPrinter, TextPrinter
-from agi.cli.prompt import prompt_of
+from agi.cli.prompt import prompt_of, typed_of
 from agi.cli.questions import someone_is_there
 from agi.cli.turn import Turn
 from agi.client.base import Client, ClientSettings
@@ -35,9 +35,11 @@ def ask(arguments: Arguments) -> int:
     prompt = prompt_of(arguments)
     person = someone_is_there()
     settings = place(arguments)
+    files = _files(arguments, settings)
     trusted = _trust(settings, person and not arguments.has("--trust"))
     wish = Wish(
         prompt=prompt,
+        files=files,
         settings=replace(settings, trust_once=arguments.has("--trust") and not trusted),
         agent=arguments.get("--agent"),
         provider=arguments.get("--provider"),
@@ -51,6 +53,16 @@ def ask(arguments: Arguments) -> int:
         trusted=trusted or arguments.has("--trust"),
     )
     return asyncio.run(_run(wish))
+
+
+def _files(arguments: Arguments, settings: ClientSettings) -> tuple[Brought, ...]:
+    """What goes along: files that were named by option, and those of the folder that what was typed mentions."""
+    typed = typed_of(arguments)
+    if "@" not in typed and not arguments.has("--attach"):
+        return ()
+    from agi.cli.attaching import bring  # late: most prompts are text alone
+
+    return bring(arguments.all("--attach"), typed, settings.project)
 
 
 def _trust(settings: ClientSettings, ask_first: bool) -> bool:

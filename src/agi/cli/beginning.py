@@ -17,17 +17,26 @@ from agi.cli.place import has_sessions
 from agi.client.base import Client, ClientSettings, Posted, end_of
 from agi.errors import AgiError, Invalid, NotFound
 from agi.protocol.commands import Cancel, CreateSession, PostMessage
-from agi.protocol.parts import Text
+from agi.protocol.parts import InputPart, Text
 from agi.protocol.sessions import Session
 
 INTERRUPTED = "interrupted at the command line"
 T = TypeVar("T")
 
 
+class Brought(Struct, frozen=True):
+    """A file that goes along with the prompt."""
+
+    name: str
+    """What it was called."""
+    data: bytes
+
+
 class Wish(Struct, frozen=True, kw_only=True):
     """What was asked for."""
 
     prompt: str
+    files: tuple[Brought, ...] = ()
     settings: ClientSettings
     agent: str | None = None
     provider: str | None = None
@@ -110,8 +119,13 @@ async def _found(client: Client, wish: Wish) -> Session:
 
 async def _post(client: Client, session_id: str, wish: Wish) -> Posted:
     """Say the prompt. Where nobody can be asked, what needs asking is refused at once."""
+    attached: list[InputPart] = []
+    if wish.files:
+        from agi.cli.attaching import attach_all  # late: hardly ever
+
+        attached = await attach_all(client, session_id, wish.files)
     command = PostMessage(
-        parts=[Text(text=wish.prompt)],
+        parts=[Text(text=wish.prompt), *attached],
         auto_run=True,
         agent=wish.agent,
         provider=wish.provider,

@@ -29,6 +29,7 @@ ASK_OPTIONS = {
     "--model": "NAME",
     "--session": "ID",
     "--continue": FLAG,
+    "--attach": "FILE…",
     "--json": FLAG,
     "--yes": FLAG,
     "--trust": FLAG,

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 FLAG = ""
 """What stands in an option table for an option without a value; others name their value, such as `NAME`.
 
-A value in brackets, such as `[PATH]`, can only be said with `=`, and is empty otherwise.
+A value in brackets, such as `[PATH]`, can only be said with `=`, and is empty otherwise. One that ends with `…` may be
+given several times.
 """
 HELP = "--help"
 SHORT = {"-a": "--agent", "-c": "--continue", "-h": HELP, "-m": "--model", "-s": "--session", "-y": "--yes"}
@@ -25,7 +26,7 @@ SHORT = {"-a": "--agent", "-c": "--continue", "-h": HELP, "-m": "--model", "-s":
 class Arguments:
     """A command line that was understood."""
 
-    __slots__ = ("after", "command", "given", "words")
+    __slots__ = ("after", "command", "given", "several", "words")
 
     def __init__(self, command: str, given: dict[str, str], words: list[str], after: list[str] | None) -> None:
         self.command = command
@@ -35,6 +36,8 @@ class Arguments:
         """What is no option, in order."""
         self.after = after
         """What came after `--`; None if there was none."""
+        self.several: list[tuple[str, str]] = []
+        """Those that may be given several times, with their values, in order."""
 
     def has(self, name: str) -> bool:
         """Tell whether an option was given."""
@@ -43,6 +46,10 @@ class Arguments:
     def get(self, name: str) -> str | None:
         """Give the value of an option, or None."""
         return self.given.get(name)
+
+    def all(self, name: str) -> list[str]:
+        """Give all values of an option that may be given several times."""
+        return [value for given, value in self.several if given == name]
 
     def number(self, name: str, *, least: float, most: float) -> float | None:
         """Give the value of an option as a number in a range, or None."""
@@ -70,10 +77,12 @@ def parse(command: str, arguments: Iterable[str], options: Mapping[str, str]) ->
     """Take a command line apart; raises ConfigError for what the command does not know."""
     given: dict[str, str] = {}
     words: list[str] = []
+    found = Arguments(command, given, words, None)
     rest = iter(arguments)
     for argument in rest:
         if argument == "--":
-            return Arguments(command, given, words, list(rest))
+            found.after = list(rest)
+            return found
         if not _is_option(argument):
             words.append(argument)
             continue
@@ -86,10 +95,12 @@ def parse(command: str, arguments: Iterable[str], options: Mapping[str, str]) ->
                 raise usage(command, f"{name} takes no value.")
         elif not has_value and not options[name].startswith("["):
             value = _next_value(command, name, next(rest, None), options)
-        if name in given and options.get(name):
+        if options.get(name, FLAG).endswith("…"):
+            found.several.append((name, value))
+        elif name in given and options.get(name):
             raise usage(command, f"{name} is given twice.")
         given[name] = value
-    return Arguments(command, given, words, None)
+    return found
 
 
 def usage(command: str, message: str) -> ConfigError:

@@ -27,6 +27,12 @@ def prompt_of(arguments: Arguments) -> str:
     return prompt
 
 
+def typed_of(arguments: Arguments) -> str:
+    """What stands on the command line itself, without what stdin brought."""
+    words = [word for word in arguments.words if word != FROM_STDIN]
+    return _readable(os.fsencode(" ".join((*words, *(arguments.after or ())))))
+
+
 def _of(words: list[str]) -> str:
     """What was typed and what stdin says, in the order they were named, a blank line between them."""
     typed = [word for word in words if word != FROM_STDIN]

@@ -24,6 +24,7 @@ Options, before or after the prompt:
   -c, --continue        go on with the latest session of this folder
   -s, --session ID      go on with a session; the beginning or the end of its id will do
   -y, --yes             approve what is asked; commands only in a trusted workspace
+      --attach FILE     show a file: a picture, a sound, a PDF, text; may be given several times
       --project PATH    the folder to work in (default: this one)
       --trust           trust the workspace for this run
       --timeout S       stop after so many seconds
@@ -31,6 +32,8 @@ Options, before or after the prompt:
       --version         -h, --help
 
 At a terminal agi asks before it writes or runs something. Without one such calls are refused, unless --yes.
+
+A file of the folder named with @ in the prompt is attached too: @src/app.py, @"my notes.txt".
 
 Exit codes: 0 answered; 1 failed; 2 wrong options or settings; 3 calls were refused because nobody could be asked;
 4 stopped by a limit (steps, budget, length); 5 --timeout; 130 interrupted; 143 terminated.
@@ -40,6 +43,7 @@ Examples:
   agi --model gpt-5.1 --yes --trust "Make the tests pass" --timeout 900
   git diff | agi "Review this change" -
   agi -c "And now the documentation"
+  agi "What is wrong in @src/app.py? It looks like @shot.png"
 """
 
 SERVE = """\

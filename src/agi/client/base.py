@@ -22,6 +22,9 @@ from agi.protocol.sessions import Session
 from agi.protocol.skills import SkillList
 from agi.trust import TrustReason
 
+UNTOLD = "application/octet-stream"
+"""The type of a file that whoever stores it is to find out."""
+
 
 class ClientSettings(Struct, frozen=True, kw_only=True):
     """Where a client works and what it was told at its start."""
@@ -42,6 +45,15 @@ class Posted(Struct, frozen=True, kw_only=True):
     message_id: str
     turn_id: str | None = None
     queued: bool = False
+
+
+class Attached(Struct, frozen=True, kw_only=True):
+    """A file was stored with a session; messages refer to it by `ref`."""
+
+    ref: str
+    mime_type: str
+    """What it is by its bytes."""
+    note: str = ""
 
 
 class Trust(Struct, frozen=True, kw_only=True):
@@ -117,6 +129,9 @@ class Client(Protocol):
 
     async def post_message(self, session_id: str, command: PostMessage) -> Posted:
         """Say something; returns at once, the answer is followed."""
+
+    async def attach(self, session_id: str, filename: str, data: bytes) -> Attached:
+        """Store a file with a session; what it is goes by its bytes."""
 
     def follow(self, session_id: str, after: str = "") -> AsyncGenerator[Event, None]:
         """Events after a position (see `end_of`), past and live, each once, until the session is gone.

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from agi.client.answers import refusal, resync
-from agi.client.base import ModelList, Posted, Trust
+from agi.client.base import UNTOLD, Attached, ModelList, Posted, Trust
 from agi.client.running import running_daemon
 from agi.client.tools import ToolList
 from agi.config.daemon import DaemonRecord
@@ -24,7 +24,16 @@ from agi.errors import AgiError, NotFound, Unavailable
 from agi.net.http import HttpClient, NetError, Response, Timeouts
 from agi.net.sse import SseEvent, sse_events
 from agi.protocol.checkpoints import Reverted, SessionDiff
-from agi.protocol.commands import Approve, Cancel, CreateSession, MoveToBackground, PostMessage, Revert, SetTrust
+from agi.protocol.commands import (
+    Approve,
+    Cancel,
+    CreateSession,
+    MoveToBackground,
+    PostMessage,
+    Revert,
+    SetTrust,
+    UploadAttachment,
+)
 from agi.protocol.events import Event, parse_envelope
 from agi.protocol.grants import Grant
 from agi.protocol.jobs import Job, JobOutput
@@ -94,6 +103,13 @@ class DaemonClient:
     async def post_message(self, session_id: str, command: PostMessage) -> Posted:
         """Say something; the daemon answers at once."""
         return await self._ask("POST", f"{_at(session_id)}/messages", Posted, command)
+
+    async def attach(self, session_id: str, filename: str, data: bytes) -> Attached:
+        """Store a file with a session."""
+        from base64 import b64encode  # late: hardly ever
+
+        command = UploadAttachment(filename=filename, mime_type=UNTOLD, data=b64encode(data).decode())
+        return await self._ask("POST", f"{_at(session_id)}/attachments", Attached, command)
 
     async def follow(self, session_id: str, after: str = "") -> AsyncGenerator[Event, None]:
         """Events after a position; a stream that breaks is taken up behind the last event it told."""

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from agi.client.answers import resync
-from agi.client.base import ClientSettings, ModelChoice, ModelList, Posted, Trust
+from agi.client.base import UNTOLD, Attached, ClientSettings, ModelChoice, ModelList, Posted, Trust
 from agi.client.tools import ToolList
 from agi.config import Flags, project_dir
 from agi.errors import AgiError, StorageError
@@ -71,6 +71,11 @@ class InProcessClient:
         """Say something."""
         posted = await self._harness.post_message(session_id, command)
         return Posted(message_id=posted.message_id, turn_id=posted.turn_id, queued=posted.queued)
+
+    async def attach(self, session_id: str, filename: str, data: bytes) -> Attached:
+        """Store a file with a session."""
+        added = await self._harness.add_attachment(session_id, filename, UNTOLD, data)
+        return Attached(ref=added.ref, mime_type=added.mime_type, note=added.note)
 
     async def follow(self, session_id: str, after: str = "") -> AsyncGenerator[Event, None]:
         """Events after a position, past and live; raises what stopped the session's runner, if something did."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from agi.models.base import Model
+from agi.models.base import Model, ModelRequest
 from agi.models.breaker import Breaker
 from agi.policy.approval import Decision
 from agi.policy.detecting import Checks
@@ -113,6 +113,13 @@ class Facts(Protocol):
         """How many tokens it gives out at most."""
 
 
+class Media(Protocol):
+    """The files that messages refer to."""
+
+    async def shown(self, request: ModelRequest, model: Model) -> ModelRequest:
+        """The request with every attachment as this model can be shown it, within what its provider takes."""
+
+
 class Plan(Struct, frozen=True, kw_only=True):
     """Everything about the turn that does not change while it runs."""
 
@@ -130,8 +137,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     options: Json
     schema: Json | None
     """What the answer has to look like; None if it may be anything."""
-    files: Callable[[str], bytes | None]
-    """What an attachment holds, by its ref; None if it is not to be had."""
+    media: Media
     max_steps: int
     turn_budget: Budget
     session_budget: Budget

@@ -17,7 +17,7 @@ import msgspec
 from agi.errors import ModelError
 from agi.loop.asking import ask_model
 from agi.loop.base import Plan, Ports
-from agi.loop.history import attached, normalise
+from agi.loop.history import normalise
 from agi.loop.mending import may_mend, to_withhold
 from agi.loop.shaping import Shape
 from agi.loop.spending import Allowance, allowance, outlasts, price_notice
@@ -87,21 +87,19 @@ class Asker:
         notice = price_notice(self.plan, self._ports)
         if notice is not None:
             self._ports.journal.defer(notice)
-        request = self._request(history, allowed.max_tokens)
+        request = await self._request(history, allowed.max_tokens)
         with self.plan.breaker(self.plan.model.provider).asking():
             return await ask_model(self.plan, self._ports.journal, request)
 
-    def _request(self, history: Sequence[Message], max_tokens: int | None) -> ModelRequest:
-        messages = normalise(history, self._ports.journal.withheld())
-        held = {ref: data for ref in attached(messages) if (data := self.plan.files(ref)) is not None}
+    async def _request(self, history: Sequence[Message], max_tokens: int | None) -> ModelRequest:
         request = ModelRequest(
             system=self.plan.system,
-            messages=messages,
+            messages=normalise(history, self._ports.journal.withheld()),
             tools=self._ports.toolbox.definitions(),
             options=self.plan.options if max_tokens is None else {**self.plan.options, "max_tokens": max_tokens},
-            files=held,
         )
-        return self._shape.applied(request, self.plan.model)
+        shown = await self.plan.media.shown(request, self.plan.model)
+        return self._shape.applied(shown, self.plan.model)
 
     async def _mend(self, error: ModelError, history: Sequence[Message], mended: list[str]) -> bool:
         """Change what the provider refuses; False if that cannot be done, or did not help before."""

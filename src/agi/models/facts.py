@@ -65,6 +65,10 @@ class Facts:
             or self._known(provider, model).max_output_tokens
         )
 
+    def lacks(self, provider: str, model: str) -> tuple[str, ...]:
+        """Which of `images`, `audio` and `files` its server says that it does not take; what nobody says is open."""
+        return self._reported(provider, model).lacks
+
     def about(self, provider: str, model: str, note: str = "") -> ModelInfo:
         """Everything at once, for people to choose by; their note comes before the server's."""
         rates, reported = self._rates(provider, model), self._reported(provider, model)

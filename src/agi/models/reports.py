@@ -43,6 +43,8 @@ class Reported(Struct, frozen=True, kw_only=True):
     max_output_tokens: int | None = None
     rates: Rates | None = None
     capabilities: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
+    """What of `images`, `audio` and `files` it does not take, where the server says so outright."""
     note: str = ""
 
 
@@ -72,7 +74,9 @@ def read_props(body: bytes) -> Reported | None:
     told = _decode(body)
     window = _window(_field(_field(told, "default_generation_settings"), "n_ctx"))
     abilities = _abilities(name for name, has in _items(_field(told, "modalities")) if has is True)
-    return Reported(id="", context_window=window, capabilities=abilities) if window or abilities else None
+    denied = [name for name, has in _items(_field(told, "modalities")) if has is False]
+    lacks = _lacking(images="vision" in denied, audio="audio" in denied, files=bool(denied or abilities))
+    return Reported(id="", context_window=window, capabilities=abilities, lacks=lacks) if window or abilities else None
 
 
 def read_tags(body: bytes) -> tuple[str, ...] | None:
@@ -100,7 +104,8 @@ def read_shown(name: str, body: bytes, loaded: int | None) -> Reported | None:
     takes, chosen = _window(able), _num_ctx(_field(told, "parameters"))
     window = loaded or chosen or min(OLLAMA_WINDOW, takes or OLLAMA_WINDOW)
     note = f"takes up to {takes:,} tokens with num_ctx" if takes and takes > window else ""
-    return Reported(id=name, context_window=window, capabilities=_abilities(can), note=note)
+    lacks = _lacking(images="vision" not in can, audio="audio" not in can, files=True) if can else ()
+    return Reported(id=name, context_window=window, capabilities=_abilities(can), lacks=lacks, note=note)
 
 
 def merged(first: Reported, second: Reported) -> Reported:
@@ -111,6 +116,7 @@ def merged(first: Reported, second: Reported) -> Reported:
         max_output_tokens=first.max_output_tokens or second.max_output_tokens,
         rates=first.rates or second.rates,
         capabilities=first.capabilities or second.capabilities,
+        lacks=first.lacks or second.lacks,
         note=first.note or second.note,
     )
 
@@ -122,7 +128,8 @@ def _model(name: str, entry: Entry) -> Reported | None:
         return None
     window = next((entry[key] for key in _WINDOWS if key in entry), None)
     answer = next((entry[key] for key in _ANSWERS if key in entry), None)
-    said = (_field(entry, "supported_parameters"), _field(architecture, "input_modalities"), can)
+    takes = _words(_field(architecture, "input_modalities"))
+    said = (_field(entry, "supported_parameters"), takes, can)
     return Reported(
         id=name,
         context_window=_least(window, _field(offered, "context_length"), _field(_field(entry, "meta"), "n_ctx")),
@@ -131,18 +138,25 @@ def _model(name: str, entry: Entry) -> Reported | None:
         capabilities=_abilities(
             [*(word for words in said for word in _words(words)), *(name for name, has in _items(can) if has is True)]
         ),
+        lacks=_lacking(
+            images=_field(can, "vision") is False or ("text" in takes and "image" not in takes),
+            audio="text" in takes and "audio" not in takes,
+        ),
     )
 
 
 def _anthropic(name: str, entry: Entry) -> Reported | None:
     if entry.get("lifecycle") == "retired":
         return None
-    can = [name for name, has in _items(entry.get("capabilities")) if _field(has, "supported") is True]
+    said = _items(entry.get("capabilities"))
+    can = [name for name, has in said if _field(has, "supported") is True]
+    denied = [name for name, has in said if _field(has, "supported") is False]
     return Reported(
         id=name,
         context_window=_window(entry.get("max_input_tokens")),
         max_output_tokens=_window(entry.get("max_tokens")),
         capabilities=_abilities(can),
+        lacks=_lacking(images="image_input" in denied, files="pdf_input" in denied),
         note="deprecated" if entry.get("lifecycle") == "deprecated" else "",
     )
 
@@ -167,7 +181,8 @@ def _lmstudio(name: str, entry: Entry) -> Reported | None:
     can = _words(entry.get("capabilities"))
     note = f"not loaded; takes up to {takes:,} tokens" if takes and not loaded else ""
     vision = ["vision"] if entry.get("type") == "vlm" else []
-    return Reported(id=name, context_window=loaded, capabilities=_abilities([*can, *vision]), note=note)
+    lacks = _lacking(images=entry.get("type") == "llm" and "vision" not in can)
+    return Reported(id=name, context_window=loaded, capabilities=_abilities([*can, *vision]), lacks=lacks, note=note)
 
 
 def _each(entries: object, read: Callable[[str, Entry], Reported | None]) -> tuple[Reported, ...] | None:
@@ -211,6 +226,10 @@ def _num_ctx(parameters: object) -> int | None:
 def _abilities(names: Iterable[str]) -> tuple[str, ...]:
     said = set(names)
     return tuple(ours for ours, theirs in _ABILITIES.items() if not said.isdisjoint(theirs))
+
+
+def _lacking(**lacks: bool) -> tuple[str, ...]:
+    return tuple(name for name, lacking in lacks.items() if lacking)
 
 
 def _least(*windows: object) -> int | None:

@@ -15,12 +15,14 @@ from msgspec.structs import replace
 from agi.errors import Invalid
 from agi.models.availability import EMBEDDED, Availability
 from agi.models.base import Model, ModelInfo
-from agi.models.catalog import BUILT_IN, SCRIPTED
+from agi.models.catalog import BUILT_IN, SCRIPTED, is_own
 from agi.models.choosing import Choice, Choosing, Reason
 from agi.models.making import Maker, check_url
 
 if TYPE_CHECKING:
     from agi.config import Config
+    from agi.config.values import Api
+    from agi.models.media import MediaLimits
     from agi.net.http import Proxies
 
 __all__ = ["Choice", "Models", "Reason"]
@@ -95,6 +97,19 @@ class Models:
         """Whether a provider's models are small, and led step by step."""
         return (self._config.provider(provider).profile or ("small" if provider == EMBEDDED else "full")) == "small"
 
+    def media(self, provider: str, model: str) -> MediaLimits:
+        """What a model takes besides text, as far as that goes by the way it is asked."""
+        from agi.models import media  # late: most conversations are text
+
+        url = self._available.url(provider)
+        if provider == SCRIPTED:
+            return media.ANYTHING
+        if self.is_small(provider) or provider == EMBEDDED:
+            return media.NOTHING
+        if not url:
+            return media.BRIDGED
+        return media.limits_of(self._api(provider), own=provider in BUILT_IN and is_own(provider, url), model=model)
+
     def fallbacks(self, provider: str, model: str) -> tuple[Choice, ...]:
         """Who can be asked when this model cannot answer, in order: of `fallbackModels`, those behind it."""
         return tuple(one for one in self._alternatives(provider, model) if isinstance(one, Choice))
@@ -163,8 +178,11 @@ class Models:
             return self._maker.embedded(choice.model, self._available.weights(), self._config.local.threads)
         if not (url := self._available.url(name)):
             return self._maker.bridged(name, choice.model, settings)
-        api = settings.api or (BUILT_IN[name].api if name in BUILT_IN else "chat")
-        return self._maker.over_http(name, choice.model, api=api, base_url=url, settings=settings)
+        return self._maker.over_http(name, choice.model, api=self._api(name), base_url=url, settings=settings)
+
+    def _api(self, provider: str) -> Api:
+        """The wire format in which a provider is asked."""
+        return self._config.provider(provider).api or (BUILT_IN[provider].api if provider in BUILT_IN else "chat")
 
     def _scripted(self) -> Model:
         from agi.models.demo import DemoModel  # late: only who asks for it

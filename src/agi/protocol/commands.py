@@ -119,25 +119,27 @@ class OneShotMessage(Command, frozen=True, kw_only=True, forbid_unknown_fields=T
     content: Prompt
 
 
-class OneShot(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Ask once: a `prompt`, or `messages` of which the last is the user's."""
-
-    prompt: Annotated[str, Meta(min_length=1, max_length=1_000_000)] | None = None
-    messages: Annotated[list[OneShotMessage], Meta(min_length=1, max_length=1000)] | None = None
-    agent: Name | None = None
-    provider: Name | None = None
-    model: Name | None = None
-    options: Json | None = None
-    on_ask: Literal["wait", "deny"] = "deny"
-    """Nobody watches a one-shot unless the client says so."""
-
-
 class UploadAttachment(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Store a file with a session; `data` is base64."""
 
     filename: Annotated[str, Meta(min_length=1, max_length=255)]
     mime_type: Annotated[str, Meta(min_length=1, max_length=255)]
     data: str
+
+
+class OneShot(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Ask once: a `prompt`, or `messages` of which the last is the user's."""
+
+    prompt: Annotated[str, Meta(min_length=1, max_length=1_000_000)] | None = None
+    messages: Annotated[list[OneShotMessage], Meta(min_length=1, max_length=1000)] | None = None
+    attachments: Annotated[list[UploadAttachment], Meta(max_length=50)] = []
+    """Files that go along with what is asked."""
+    agent: Name | None = None
+    provider: Name | None = None
+    model: Name | None = None
+    options: Json | None = None
+    on_ask: Literal["wait", "deny"] = "deny"
+    """Nobody watches a one-shot unless the client says so."""
 
 
 class SetTrust(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -439,7 +439,7 @@ class SessionCanceled(EventData, frozen=True, kw_only=True):
     TYPE: ClassVar[str] = "session_canceled"
 
 
-class AttachmentAdded(EventData, frozen=True, kw_only=True):
+class AttachmentAdded(EventData, frozen=True, kw_only=True, omit_defaults=True):
     """A file was stored with the session; the log holds its size and SHA-256."""
 
     TYPE: ClassVar[str] = "attachment_added"
@@ -448,6 +448,8 @@ class AttachmentAdded(EventData, frozen=True, kw_only=True):
     mime_type: str
     size: int
     sha256: str
+    note: str = ""
+    """What its sender should know: that it is not what it was said to be."""
 
 
 class CheckpointCreated(EventData, frozen=True, kw_only=True, omit_defaults=True):

@@ -7,12 +7,14 @@ May import: nothing of ours.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 Json = dict[str, object]
 """A JSON object as it came."""
+FileName = Annotated[str, Meta(max_length=255)]
+"""What people call a file, such as its path in the workspace; without one it goes by the name it was stored under."""
 
 
 class Text(Struct, frozen=True, tag_field="type", tag="text", kw_only=True, omit_defaults=True):
@@ -38,6 +40,7 @@ class Image(Struct, frozen=True, tag_field="type", tag="image", kw_only=True, om
     ref: str
     mime_type: str
     id: str = ""
+    name: FileName = ""
 
 
 class Audio(Struct, frozen=True, tag_field="type", tag="audio", kw_only=True, omit_defaults=True):
@@ -46,6 +49,7 @@ class Audio(Struct, frozen=True, tag_field="type", tag="audio", kw_only=True, om
     ref: str
     mime_type: str
     id: str = ""
+    name: FileName = ""
 
 
 class File(Struct, frozen=True, tag_field="type", tag="file", kw_only=True, omit_defaults=True):
@@ -54,6 +58,7 @@ class File(Struct, frozen=True, tag_field="type", tag="file", kw_only=True, omit
     ref: str
     mime_type: str
     id: str = ""
+    name: FileName = ""
 
 
 class Artifact(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):

@@ -6,10 +6,9 @@ May import: errors, protocol, sessions, server.
 
 from __future__ import annotations
 
-import binascii
 from typing import Any
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 from starlette.types import ASGIApp
 
 from agi.errors import BadRequest, Invalid
@@ -17,6 +16,7 @@ from agi.protocol.commands import UploadAttachment
 from agi.server.answers import Json, SentFile
 from agi.server.request import Request
 from agi.server.routes import Route
+from agi.server.uploads import decoded
 from agi.views.queries import Attachment
 
 ANY = "application/octet-stream"
@@ -40,6 +40,8 @@ class Stored(Struct, frozen=True, kw_only=True):
     filename: str
     size: int
     sha256: str
+    note: str | UnsetType = UNSET
+    """That the file is not what it was said to be, and what it is kept as."""
 
 
 class Attachments(Struct, frozen=True):
@@ -54,10 +56,15 @@ async def upload(request: Request[UploadAttachment | None, None]) -> ASGIApp:
     if given is None:
         filename, mime_type, data = await _form_file(request)
     else:
-        filename, mime_type, data = given.filename, given.mime_type, _decoded(given.data)
+        filename, mime_type, data = given.filename, given.mime_type, decoded(given.data)
     added = await request.harness.add_attachment(request.session_id, filename, mime_type, data)
     stored = Stored(
-        ref=added.ref, mime_type=added.mime_type, filename=added.filename, size=added.size, sha256=added.sha256
+        ref=added.ref,
+        mime_type=added.mime_type,
+        filename=added.filename,
+        size=added.size,
+        sha256=added.sha256,
+        note=added.note or UNSET,
     )
     return Json(stored, 201)
 
@@ -89,13 +96,6 @@ def _told_type(mime_type: str) -> str:
     if mime_type not in HARMLESS:
         return ANY
     return f"{mime_type}; charset=utf-8" if mime_type.startswith("text/") else mime_type
-
-
-def _decoded(text: str) -> bytes:
-    try:
-        return binascii.a2b_base64(text, strict_mode=True)
-    except ValueError as error:
-        raise Invalid(f"The body is not acceptable: `data`: not base64 ({error}).", hint="Encode the bytes.") from error
 
 
 async def _form_file(request: Request[object, object]) -> tuple[str, str, bytes]:

@@ -10,14 +10,16 @@ from starlette.types import ASGIApp
 
 from agi.errors import AgiError, Invalid
 from agi.eventlog.base import Cursor
-from agi.protocol.commands import CreateSession, OneShot, OneShotMessage, PostMessage
+from agi.protocol.commands import CreateSession, OneShot, OneShotMessage, PostMessage, UploadAttachment
 from agi.protocol.events import ApprovalDenied, DenialCause
 from agi.protocol.messages import Message, StopReason, Usage
-from agi.protocol.parts import plain_text
+from agi.protocol.parts import File, InputPart, Text, plain_text
 from agi.server.answers import Json
 from agi.server.replies import Ending, stream_turn, wait_for_turn
 from agi.server.request import Request
 from agi.server.routes import Route
+from agi.server.uploads import decoded
+from agi.sessions.harness import Harness
 
 EVENTS = 100_000
 """More than one turn can write."""
@@ -103,15 +105,22 @@ async def _begin(request: Request[OneShot, None], earlier: list[OneShotMessage],
     command, harness = request.body, request.harness
     wanted = CreateSession(agent=command.agent, provider=command.provider, model=command.model)
     session = await harness.create_session(wanted, ephemeral=True)
-    message = PostMessage(content=prompt, auto_run=True, options=command.options, on_ask=command.on_ask)
     try:
         if earlier:
             await harness.add_context(session.id, earlier)
+        parts = [Text(text=prompt), *[await _attached(harness, session.id, one) for one in command.attachments]]
+        message = PostMessage(parts=parts, auto_run=True, options=command.options, on_ask=command.on_ask)
         posted = await harness.post_message(session.id, message)
     except AgiError:
         await harness.delete_session(session.id)
         raise
     return session.id, posted.turn_id or ""
+
+
+async def _attached(harness: Harness, session_id: str, given: UploadAttachment) -> InputPart:
+    """Store a file; which kind of part it is goes by its bytes, once it is posted."""
+    added = await harness.add_attachment(session_id, given.filename, given.mime_type, decoded(given.data))
+    return File(ref=added.ref, mime_type=added.mime_type, name=given.filename)
 
 
 ROUTES = (

@@ -1,6 +1,7 @@
 """Attachments and artifacts: files of a session, stored under names we make, fetched only from the session's folder.
 
-The log holds their size and SHA-256. May import: errors, protocol.
+What a file is goes by its bytes: that is looked at before it is stored. The log holds its size and SHA-256.
+May import: errors, protocol, media.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import hashlib
 import os
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -17,10 +19,11 @@ from agi.errors import DiskFull, Invalid, NotFound, StorageError, TooLarge
 from agi.protocol.events import AttachmentAdded
 from agi.protocol.ids import new_id
 
+if TYPE_CHECKING:
+    from agi.media.sniffing import Kind
+
 LIMIT = 20 * 1024 * 1024
 COUNT = 1000
-GIVEN = 50 * 1024 * 1024
-"""Bytes of attachments one turn may give to a model."""
 _MIME = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}", re.ASCII)
 _SAFE = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
 
@@ -33,7 +36,7 @@ class StoredFile(Struct, frozen=True):
 
 
 def store(folder: Path, filename: str, mime_type: str, data: bytes) -> AttachmentAdded:
-    """Write an attachment under a name of ours; returns the event that makes it known."""
+    """Write an attachment under a name of ours; returns the event that makes it known. Raises Invalid, TooLarge."""
     if len(data) > LIMIT:
         raise TooLarge(f"The attachment has {len(data)} bytes.", hint=f"At most {LIMIT} are taken.")
     if not data:
@@ -41,6 +44,9 @@ def store(folder: Path, filename: str, mime_type: str, data: bytes) -> Attachmen
     mime = mime_type.partition(";")[0].strip().lower()
     if not _MIME.fullmatch(mime):
         raise Invalid(f"{mime_type[:80]!r} is not a MIME type.", code="mime_invalid", hint="Such as image/png.")
+    from agi.media.door import admit, same_type  # late: most sessions have no attachments
+
+    admitted = admit(same_type(mime), data)
     name = f"{new_id('att')[4:24]}-{_safe_name(filename)}"
     place = folder / "attachments"
     place.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -50,9 +56,10 @@ def store(folder: Path, filename: str, mime_type: str, data: bytes) -> Attachmen
     return AttachmentAdded(
         ref=f"attachments/{name}",
         filename=filename,
-        mime_type=mime,
+        mime_type=admitted.mime,
         size=len(data),
         sha256=hashlib.sha256(data).hexdigest(),
+        note=admitted.note,
     )
 
 
@@ -85,29 +92,27 @@ def fetch(folder: Path, *names: str) -> StoredFile:
     return StoredFile(path, found.st_size)
 
 
+def kind_of(folder: Path, ref: str) -> Kind | None:
+    """What an attachment is by its bytes; raises NotFound. None for what is too large to have come in as one."""
+    from agi.media.sniffing import sniff  # late, as above
+
+    found = fetch(folder, *ref.split("/"))
+    return sniff(found.path.read_bytes()) if found.size <= LIMIT else None
+
+
 class Files:
-    """A session's attachments as a model is given them: read once a turn, up to a limit in all."""
+    """A session's attachments and artifacts, by their refs."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._held: dict[str, bytes | None] = {}
-        self._left = GIVEN
 
     def read(self, ref: str) -> bytes | None:
-        """What the file holds; None if it is gone, or more than may be given."""
-        if ref not in self._held:
-            self._held[ref] = self._load(ref)
-        return self._held[ref]
-
-    def _load(self, ref: str) -> bytes | None:
+        """What the file holds; None if it is gone, or larger than any attachment may be."""
         try:
             found = fetch(self._folder, *ref.split("/"))
-        except NotFound:
+            return found.path.read_bytes() if found.size <= LIMIT else None
+        except (NotFound, OSError):
             return None
-        if found.size > self._left:
-            return None
-        self._left -= found.size
-        return found.path.read_bytes()
 
 
 def _is_plain(name: str) -> bool:

@@ -1,13 +1,15 @@
 """Composing a message from what a client sent: checked parts with ids of ours, and a title for a new session.
 
-May import: errors, protocol, sessions.attachments.
+May import: errors, protocol, media, sessions.attachments.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agi.errors import Invalid, NotFound
 from agi.protocol.commands import PostMessage
@@ -15,9 +17,14 @@ from agi.protocol.ids import MESSAGE, PART, new_id
 from agi.protocol.messages import Message, Role
 from agi.protocol.parts import Audio, File, Image, InputPart, Text
 from agi.protocol.times import to_rfc3339
-from agi.sessions.attachments import fetch
+from agi.sessions.attachments import kind_of
+
+if TYPE_CHECKING:
+    from agi.media.sniffing import Kind
 
 TITLE = 60
+_Attached = type[Image] | type[Audio] | type[File]
+_SHAPES: dict[str, _Attached] = {"image": Image, "audio": Audio, "pdf": File, "video": File}
 
 
 def compose(session_id: str, role: Role, parts: Sequence[InputPart]) -> Message:
@@ -30,6 +37,13 @@ def compose(session_id: str, role: Role, parts: Sequence[InputPart]) -> Message:
         session_id=session_id,
         status="complete",
     )
+
+
+async def message_parts(command: PostMessage, folder: Path) -> tuple[InputPart, ...]:
+    """The parts of a posted message, checked; files are looked at in a thread."""
+    if all(isinstance(part, Text) for part in command.parts or ()):
+        return checked_parts(command, folder)
+    return await asyncio.to_thread(checked_parts, command, folder)
 
 
 def checked_parts(command: PostMessage, folder: Path) -> tuple[InputPart, ...]:
@@ -60,6 +74,15 @@ def _checked(part: InputPart, folder: Path) -> InputPart:
             code="attachment_not_found",
             hint="Upload it with POST …/attachments and send back its ref.",
         )
-    fetch(folder, "attachments", name)
-    kind: type[Image] | type[Audio] | type[File] = type(part)
-    return kind(ref=part.ref, mime_type=part.mime_type, id=new_id(PART))
+    return _as_it_is(part, kind_of(folder, f"attachments/{name}"))
+
+
+def _as_it_is(part: Image | Audio | File, found: Kind | None) -> InputPart:
+    """The part as what its bytes are; what cannot be looked into, and text, is called what its sender calls it."""
+    shape: _Attached = type(part)
+    mime = part.mime_type
+    if found is not None and found.family in _SHAPES:
+        mime, shape = found.mime, _SHAPES[found.family]
+    elif found is not None and found.family == "text":
+        mime, shape = (mime if shape is File else found.mime), File
+    return shape(ref=part.ref, mime_type=mime, id=new_id(PART), name=part.name)

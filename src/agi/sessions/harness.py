@@ -42,7 +42,7 @@ from agi.protocol.times import to_rfc3339
 from agi.redaction import Redactor
 from agi.sessions.approvals import give_answer
 from agi.sessions.attachments import StoredFile, fetch, store
-from agi.sessions.composing import checked_parts, compose, title_of
+from agi.sessions.composing import compose, message_parts, title_of
 from agi.sessions.grants import keep_grants, list_grants, revoke_grant, revoke_session_grant, session_grants
 from agi.sessions.jobs import SessionsJobs
 from agi.sessions.origin import claim, disown, is_ours, refuse_links
@@ -217,7 +217,7 @@ class Harness:
         """Add a message and, unless told otherwise, have it answered: now, or after what is running."""
         await self._ready()
         state = self.state(session_id)
-        parts = checked_parts(command, self.session_folder(session_id))
+        parts = await message_parts(command, self.session_folder(session_id))
         checked_schema(command.options)
         run = command.role == "user" and (state.auto_run if command.auto_run is None else command.auto_run)
         message = compose(session_id, command.role, parts)

@@ -33,6 +33,7 @@ from agi.sessions.ending import error_info, session_ending, turn_ending
 from agi.sessions.ground import ground_of
 from agi.sessions.jobs import SessionsJobs
 from agi.sessions.journal import Journal
+from agi.sessions.media import TurnMedia
 from agi.sessions.sites import Site, Sites
 from agi.sessions.toolbox import Toolbox
 from agi.sessions.turn_jobs import TurnJobs
@@ -225,7 +226,7 @@ class Runner:
             history=tuple(queries.history(self._log.db, state.id)),
             options=turn.options or {},
             schema=checked_schema(turn.options),
-            files=Files(self._session_folder()).read,
+            media=TurnMedia(site, Files(self._session_folder()).read, self._sites.proxies),
             max_steps=config.max_steps(agent.name) or agent.max_steps,
             turn_budget=turn_budget,
             session_budget=session_budget,

@@ -1,10 +1,11 @@
-"""Where a path of a reading tool leads: into the workspace, or to a file an earlier result of this session named.
+"""Where a path of a reading tool leads: into the workspace, or to a file of this session that the model was told of.
 
 May import: errors, protocol, tools.base, workspace.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -14,6 +15,9 @@ from agi.errors import NotFound
 from agi.protocol import ids
 from agi.tools.base import ToolContext
 from agi.workspace.handle import Workspace
+
+_ATTACHED = re.compile(r"attachments/[0-9a-f]{20}-[A-Za-z0-9._-]+", re.ASCII)
+"""How attachments are named; a folder of the workspace may be called so too, but hardly its files."""
 
 
 class Place(Struct, frozen=True):
@@ -29,6 +33,10 @@ def placed(context: ToolContext, path: str) -> Iterator[Place]:
     """Find out where a path leads; what it leads to need not be there."""
     folder = context.artifact_ref.rpartition("/")[0]
     names = path.split("/")
+    if _ATTACHED.fullmatch(path) and (place := context.artifacts.parent.parent / names[0]).is_dir():
+        with Workspace.open(place) as attachments:
+            yield Place(attachments, names[1], f"{names[0]}/")
+        return
     is_ref = len(names) == 3 and names[0] == folder and ids.is_id(names[1], ids.TURN)
     if not is_ref or names[2] in ("", ".", ".."):
         yield Place(context.workspace, path)

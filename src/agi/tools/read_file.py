@@ -1,7 +1,7 @@
 """read_file: show lines of a text file, a picture, or what a file is that is neither.
 
 Text is decoded as the edit tools decode it, so that what is shown is what they find. May import: editing, errors,
-protocol, tools, workspace.
+media, protocol, tools, workspace.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from agi.editing.editorconfig import charset
 from agi.editing.encodings import decode
 from agi.editing.seen import Shown
 from agi.errors import Invalid
+from agi.media.pictures import MOST_PIXELS
 from agi.protocol.parts import Image, Json, Text
 from agi.protocol.tools import ToolCall, ToolDefinition, ToolKind, ToolResult, failed
 from agi.tools.base import ToolContext
@@ -32,9 +33,6 @@ from agi.workspace.digests import digest
 
 WHOLE = 8 * 1024 * 1024
 """Up to this size a file is read whole: it may then be in any encoding, and its lines are counted."""
-LARGEST_PICTURE = 3_750_000
-"""Bytes of a picture that every provider takes."""
-WIDEST_PICTURE = 8_000
 _QUICK = 1 << 20
 _LAST = 1 << 62
 
@@ -171,7 +169,7 @@ class _Reading:
     def _picture(self, found: Picture, data: bytes) -> ToolResult:
         size = f"{found.width} × {found.height} pixels, " if found.width else ""
         told = f"{self._asked.path}: {found.name} picture, {size}{self._bytes}."
-        if self.size > LARGEST_PICTURE or max(found.width, found.height) > WIDEST_PICTURE:
+        if self.size > WHOLE or found.width * found.height > MOST_PIXELS:
             return self._result(f"{told} It is too large to be shown.", {"mime": found.mime})
         file = ArtifactFile(self._context, f"picture.{found.name.lower()}", mime=found.mime)
         file.write(data)
