@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from bench import adapters, checkpoints, measures, patching, reading, sandboxing
+from bench import adapters, checkpoints, measures, patching, reading, remembering, sandboxing
 
 ALL = {
     "start": measures.start,
@@ -22,6 +22,7 @@ ALL = {
     "search": reading.search,
     "repo_tree": reading.repo_tree,
     "patch": patching.patch,
+    "session_search": remembering.session_search,
 }
 
 
