@@ -116,8 +116,8 @@ def _clean(paths: Iterator[str] | list[str]) -> tuple[str, ...]:
 def _decoded(args: Raw) -> object:
     try:
         return msgspec.json.decode(args)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return bytes(args).decode(errors="replace")  # what a model wrote need not be JSON
+    except (msgspec.DecodeError, RecursionError):
+        return bytes(args).decode(errors="replace")  # nested too deeply, say: a model wrote it
 
 
 def _strings(value: object, key: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:

@@ -36,17 +36,21 @@ _TOUCHED = "SELECT entry FROM search_files WHERE path=? OR path LIKE ? ESCAPE '!
 Candidate = tuple[int, float, int, str]
 """An entry: its id, how well it fits, when, its kind."""
 
+Filters = tuple[list[str], list[object]]
+"""Conditions in SQL, and the values they wait for."""
+
 
 def search(db: sqlite3.Connection, asked: Search) -> Found:
     """The best hits; raises Invalid or BadRequest for what cannot be looked for."""
     terms = _checked(asked)
     top, skipped = _position(asked.cursor)
+    filters = _filters(asked)
     left = behind(db)
     if not is_made(db):
         return Found(hits=(), next=None, behind=left, weighed=0)
     if top is None:
         top = int(db.execute("SELECT coalesce(max(id), 0) FROM search_entries").fetchone()[0])
-    found = _candidates(db, asked, terms, top)
+    found = _candidates(db, asked, terms, filters, top)
     found.sort(key=lambda one: (-one[1] * WEIGHT[one[3]], -one[2], -one[0]))
     end = skipped + asked.limit
     sessions: dict[str, _Session] = {}
@@ -83,16 +87,18 @@ def _position(cursor: str | None) -> tuple[int | None, int]:
     return int(match[1]), int(match[2])
 
 
-def _candidates(db: sqlite3.Connection, asked: Search, terms: tuple[Term, ...], top: int) -> list[Candidate]:
+def _candidates(
+    db: sqlite3.Connection, asked: Search, terms: tuple[Term, ...], filters: Filters, top: int
+) -> list[Candidate]:
     """The newest entries that fit, with their scores."""
-    filters, values = _filters(asked)
+    conditions, values = filters
     words = "search_words w CROSS JOIN search_entries e ON e.id=w.rowid" if terms else "search_entries e"
     at = "w.rowid" if terms else "e.id"
     # Weighing a beginning means putting together all words that have it, once more: it is told newest first instead.
     score = "-bm25(search_words)" if terms and not any(term.begins for term in terms) else "0.0"
     first, last = _range(db, asked.session_id, top)
     where = ["search_words MATCH ?"] if terms else []
-    where += [f"{at}>=?", f"{at}<=?", *filters]
+    where += [f"{at}>=?", f"{at}<=?", *conditions]
     return db.execute(
         f"SELECT e.id, {score}, e.at, e.kind FROM {words} CROSS JOIN sessions s ON s.id=e.session_id"  # noqa: S608 - our own words
         f" WHERE {' AND '.join(where)} ORDER BY {at} DESC LIMIT {MOST_WEIGHED}",
@@ -108,7 +114,7 @@ def _range(db: sqlite3.Connection, session_id: str | None, top: int) -> tuple[in
     return (row[0], min(row[1], top)) if row[0] is not None else (1, 0)
 
 
-def _filters(asked: Search) -> tuple[list[str], list[object]]:
+def _filters(asked: Search) -> Filters:
     where, values = ["s.listed"], list[object]()
     for column, value in (("e.session_id", asked.session_id), ("e.role", asked.role), ("e.tool", asked.tool),
                           ("e.kind", asked.kind), ("s.agent", asked.agent)):  # fmt: skip
