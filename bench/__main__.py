@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from bench import adapters, chatting, checkpoints, measures, patching, reading, sandboxing
+from bench import adapters, chatting, checkpoints, measures, patching, reading, remembering, sandboxing
 
 ALL = {
     "start": measures.start,
@@ -24,6 +24,7 @@ ALL = {
     "patch": patching.patch,
     "chat": chatting.chat,
     "approval": chatting.approval,
+    "session_search": remembering.session_search,
 }
 
 

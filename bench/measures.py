@@ -90,7 +90,10 @@ def ready() -> list[Row]:
 async def _turn(client: httpx2.AsyncClient, session: str, content: str = "go") -> dict[str, object]:
     answer = await client.post(f"/v1/sessions/{session}/messages", json={"content": content})
     answer.raise_for_status()
-    return answer.json()
+    reply = answer.json()
+    if reply["stop_reason"] != "end_turn":
+        raise RuntimeError(f"the turn was not played to its end: {reply['stop_reason']}")
+    return reply
 
 
 def _client(running: Daemon) -> httpx2.AsyncClient:

@@ -25,7 +25,7 @@ def test_each_has_its_tools_and_its_limit(name, tools, max_steps):
 
 def test_tools_that_only_look_are_the_seeds_read_tools():
     """Nothing that writes, runs or reaches out."""
-    assert set(READ_TOOLS) == {"repo_tree", "repo_map", "read_file", "search", "skill", *GIT}
+    assert set(READ_TOOLS) == {"repo_tree", "repo_map", "read_file", "search", "skill", "recall", *GIT}
 
 
 @pytest.mark.parametrize("agent", BUILTIN, ids=lambda agent: agent.name)

@@ -11,7 +11,7 @@ from agi.protocol.policies import step_limit
 READ_TOOLS = (
     *("repo_tree", "repo_map", "read_file", "search"),
     *("git_status", "git_diff", "git_log", "git_show", "git_blame"),
-    "skill",
+    *("skill", "recall"),
 )
 """Tools that only look."""
 

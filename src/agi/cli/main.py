@@ -48,6 +48,19 @@ UNDO_OPTIONS = {
     "--yes": FLAG,
 }
 
+SEARCH_OPTIONS = {
+    "--session": "ID",
+    "--kind": "KIND",
+    "--role": "ROLE",
+    "--tool": "NAME",
+    "--path": "FILE",
+    "--agent": "NAME",
+    "--since": "DATE",
+    "--until": "DATE",
+    "--limit": "N",
+    "--json": FLAG,
+}
+
 SETUP_OPTIONS = {
     "--project": "[PATH]",
     "--provider": "NAME",
@@ -231,6 +244,18 @@ def _grants(arguments: Arguments) -> int:
     return grants(arguments)
 
 
+def _search(arguments: Arguments) -> int:
+    from agi.cli.search import search
+
+    return search(arguments)
+
+
+def _notes(arguments: Arguments) -> int:
+    from agi.cli.notes import notes
+
+    return notes(arguments)
+
+
 def _policy(arguments: Arguments) -> int:
     from agi.cli.policy import policy
 
@@ -243,6 +268,8 @@ COMMANDS: dict[str, tuple[Command, Mapping[str, str]]] = {
         {**PROJECT, "--port": "N", "--host": "ADDRESS", "--db": "PATH", "--expose": FLAG, "--trust": FLAG},
     ),
     "sessions": (_sessions, {**PROJECT, "--limit": "N", "--output": "FILE", "--json": FLAG, "--yes": FLAG}),
+    "search": (_search, {**PROJECT, **SEARCH_OPTIONS}),
+    "notes": (_notes, {**PROJECT, "--json": FLAG}),
     "jobs": (_jobs, {**PROJECT, "--session": "ID", "--json": FLAG}),
     "diff": (
         _diff,

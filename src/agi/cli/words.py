@@ -17,6 +17,7 @@ agi, a local-first agent harness: sessions with AI agents that work in your fold
   agi jobs                    what runs in the background           agi undo       take back what the agent did
   agi diff                    what it changed                       agi tools      what agents can use here
   agi skills                  instructions agents can load here
+  agi search "<words>"        find what was said and done           agi notes      what agents should know here
 
 Options, before or after the prompt:
   -a, --agent NAME      build (default), general, plan, or one of the project's
@@ -81,6 +82,49 @@ Examples:
   agi sessions
   agi sessions show 3f9a
   agi sessions export 3f9a --output talk.ndjson
+"""
+
+SEARCH = """\
+agi search "<words>" [--session ID] [--kind KIND] [--role ROLE] [--tool NAME] [--path FILE] [--agent NAME]
+           [--since DATE] [--until DATE] [--limit N] [--json]
+
+Finds what was said and done in the sessions of a project: messages, tool calls and their results, files touched,
+titles. All words must be there; "a phrase" in quotes, begin* for a beginning. parseEnvelope and parse_envelope are
+found whole and in parts. With --path, --tool or --session the words may be left out.
+
+  -s, --session ID   in one session; the beginning or the end of its id will do
+  --kind KIND        message, tool, file or title
+  --role ROLE        user, assistant, tool or system
+  --tool NAME        calls of one tool
+  --path FILE        where this file, or something in this folder, was touched
+  -a, --agent NAME   sessions of one agent
+  --since DATE       2026-01-31, a time such as 2026-01-31T18:05:00Z, or 7d, 12h ago; --until the same
+  --limit N          at most so many, the best first (default: 20)
+  --json             for programs
+  --project PATH     the folder (default: this one)
+
+Examples:
+  agi search "parse_envelope crash"
+  agi search --path src/parser.py --since 7d
+  agi search '"connection refused"' --kind tool
+"""
+
+NOTES = """\
+agi notes [list] [--json]
+agi notes add "<text>"
+agi notes rm ID
+
+Notes of yours for this folder, which agents are told in every session here. They are kept beside your own settings,
+not in the project; no tool can write them. At most 50 of 1,000 characters.
+
+  --project PATH   the folder (default: this one)
+  --json           for programs
+
+An id may be shortened to its beginning or its end.
+
+Examples:
+  agi notes add "The staging database is read-only; never migrate it."
+  agi notes rm 3f9c
 """
 
 JOBS = """\
@@ -315,6 +359,8 @@ Examples:
 BY_COMMAND = {
     "serve": SERVE,
     "sessions": SESSIONS,
+    "search": SEARCH,
+    "notes": NOTES,
     "jobs": JOBS,
     "diff": DIFF,
     "undo": UNDO,

@@ -18,6 +18,7 @@ from agi.protocol.events import Event
 from agi.protocol.grants import Grant
 from agi.protocol.jobs import Job, JobOutput
 from agi.protocol.messages import Message
+from agi.protocol.search import Found, Search
 from agi.protocol.sessions import Session
 from agi.protocol.skills import SkillList
 from agi.trust import TrustReason
@@ -153,6 +154,9 @@ class Client(Protocol):
 
     async def messages(self, session_id: str) -> list[Message]:
         """Everything that was said in a session, in order."""
+
+    async def search(self, asked: Search) -> Found:
+        """What was said and done in sessions, by its words."""
 
     async def delete_session(self, session_id: str) -> None:
         """Remove a session for good."""

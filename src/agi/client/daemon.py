@@ -38,6 +38,7 @@ from agi.protocol.events import Event, parse_envelope
 from agi.protocol.grants import Grant
 from agi.protocol.jobs import Job, JobOutput
 from agi.protocol.messages import Message
+from agi.protocol.search import Found, Search
 from agi.protocol.sessions import Session
 from agi.protocol.skills import SkillList
 
@@ -161,6 +162,12 @@ class DaemonClient:
             page = await self._ask("GET", f"{_at(session_id)}/messages?{before}", _Messages)
             found = [*page.messages, *found]
         return found
+
+    async def search(self, asked: Search) -> Found:
+        """What was said and done in sessions, by its words."""
+        given = ((name, getattr(asked, name)) for name in asked.__struct_fields__)
+        query = "&".join(f"{name}={_quoted(str(value))}" for name, value in given if value is not None)
+        return await self._ask("GET", f"/v1/search?{query}", Found)
 
     async def delete_session(self, session_id: str) -> None:
         """Remove a session for good."""

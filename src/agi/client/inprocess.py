@@ -30,6 +30,7 @@ from agi.protocol.explanations import Explanation
 from agi.protocol.grants import Grant
 from agi.protocol.jobs import Job, JobOutput
 from agi.protocol.messages import Message
+from agi.protocol.search import Found, Search
 from agi.protocol.sessions import Session
 from agi.protocol.skills import Skill, SkillList, SkillProblem
 from agi.redaction import Redactor
@@ -125,6 +126,10 @@ class InProcessClient:
             earlier, more = self._harness.messages(session_id, limit=PAGE, before=found[0].id)
             found = [*earlier, *found]
         return found
+
+    async def search(self, asked: Search) -> Found:
+        """What was said and done in sessions, by its words."""
+        return await self._harness.search(asked)
 
     async def delete_session(self, session_id: str) -> None:
         """Remove a session for good."""

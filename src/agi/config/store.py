@@ -27,9 +27,9 @@ _LOCK_FILE = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def read_document(home_config: Path) -> Document:
+def read_document(home_config: Path, name: str = CONFIG_NAME) -> Document:
     """Read the user's file by its top keys; empty if there is none."""
-    path = home_config / CONFIG_NAME
+    path = home_config / name
     return _document(read_file(path, limit=CONFIG_LIMIT), path)
 
 
@@ -39,17 +39,17 @@ def read_project_document(project: Path) -> Document:
     return _document(content, project / PROJECT_DIR / CONFIG_NAME)
 
 
-def update_document(home_config: Path, change: Callable[[Document], None]) -> None:
+def update_document(home_config: Path, change: Callable[[Document], None], name: str = CONFIG_NAME) -> None:
     """Read the user's file, let `change` alter it, and put it back in one step; an error leaves it as it was."""
     try:
         home_config.mkdir(parents=True, exist_ok=True, mode=0o700)
         home_config.chmod(0o700)
         with _locked(home_config):
-            document = read_document(home_config)
+            document = read_document(home_config, name)
             change(document)
-            _replace(Path(os.path.realpath(home_config / CONFIG_NAME)), document)
+            _replace(Path(os.path.realpath(home_config / name)), document)
     except OSError as error:
-        raise _unwritable(home_config / CONFIG_NAME, error) from error
+        raise _unwritable(home_config / name, error) from error
 
 
 def update_project_document(project: Path, change: Callable[[Document], None]) -> None:

@@ -14,6 +14,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -32,6 +33,8 @@ from agi.eventlog.writer import Job, Writer
 from agi.protocol.events import Event, ModelOutputDelta, encode_data
 from agi.protocol.times import Clock, to_rfc3339
 from agi.redaction import Redactor
+
+T = TypeVar("T")
 
 
 class EventLog:
@@ -123,9 +126,9 @@ class EventLog:
         """Remove a session for good: its events, rows, mirror and files; whoever follows it comes to the end."""
 
         def work(db: sqlite3.Connection) -> None:
+            self.projection.forget(db, session_id)  # first: what it takes out may be made from the events
             if not db.execute("DELETE FROM events WHERE session_id=?", (session_id,)).rowcount:
                 raise no_session(session_id)
-            self.projection.forget(db, session_id)
             db.execute("DELETE FROM leases WHERE session_id=?", (session_id,))
             db.execute("UPDATE meta SET value=value+1 WHERE key='deletions'")
 
@@ -156,6 +159,10 @@ class EventLog:
     async def renew_leases(self) -> None:
         """Hold on to all leases of this process."""
         await self._writer.submit(Job(lambda db: leases.renew(db, self.owner)))
+
+    async def maintain(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Do work on a view that follows the log at its own pace, in a transaction of the writer's."""
+        return await self._writer.submit(Job(work))
 
     async def mirrored(self) -> None:
         """Return once the mirror has what was appended so far."""

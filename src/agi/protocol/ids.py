@@ -19,6 +19,7 @@ ARTIFACT = "art"
 CHECKPOINT = "ckpt"
 JOB = "job"
 GRANT = "grant"
+NOTE = "note"
 
 _PATTERN = re.compile(r"[a-z]{3,5}_[0-9a-f]{32}", re.ASCII)
 _lock = threading.Lock()

@@ -18,7 +18,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope
 
 from agi.errors import BadRequest, Invalid, NotFound, Unavailable
-from agi.protocol.ids import GRANT, SESSION, TURN, is_id
+from agi.protocol.ids import GRANT, NOTE, SESSION, TURN, is_id
 from agi.sessions.harness import Harness
 
 B = TypeVar("B", covariant=True)
@@ -28,7 +28,12 @@ T = TypeVar("T")
 DEPTH = 100
 """How deep a body may be nested: what is stored must be readable from any depth of the program."""
 _BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
-_ID_FORMS = {"session_id": (SESSION, "session"), "turn_id": (TURN, "turn"), "grant_id": (GRANT, "grant")}
+_ID_FORMS = {
+    "session_id": (SESSION, "session"),
+    "turn_id": (TURN, "turn"),
+    "grant_id": (GRANT, "grant"),
+    "note_id": (NOTE, "note"),
+}
 
 
 class AppSettings(Struct, frozen=True, kw_only=True):

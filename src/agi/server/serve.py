@@ -84,6 +84,7 @@ async def _run(
         speaker.warn_about(harness, site)
         await harness.recover()
         harness.log.catch_up_mirrors()
+        harness.memory.keep_up()
         url = url_of(settings.host, sock.getsockname()[1])
 
         def announce() -> None:

@@ -37,6 +37,7 @@ from agi.protocol.ids import PART, SESSION, TURN, new_id
 from agi.protocol.messages import Message
 from agi.protocol.parts import Text
 from agi.protocol.resources import ResourceTag
+from agi.protocol.search import Found, Search
 from agi.protocol.sessions import QueuedTurn, Session, TurnOptions
 from agi.protocol.times import to_rfc3339
 from agi.redaction import Redactor
@@ -45,6 +46,7 @@ from agi.sessions.attachments import StoredFile, fetch, store
 from agi.sessions.composing import compose, message_parts, title_of
 from agi.sessions.grants import keep_grants, list_grants, revoke_grant, revoke_session_grant, session_grants
 from agi.sessions.jobs import SessionsJobs
+from agi.sessions.memory import Memory
 from agi.sessions.origin import claim, disown, is_ours, refuse_links
 from agi.sessions.runner import Runner, look_around, take_lease_check, turn_started
 from agi.sessions.runners import Runners
@@ -118,12 +120,13 @@ class Harness:
         )
         self._warmer = Warmer()
         self.jobs = SessionsJobs(self.log)
+        self.memory = Memory(self.log)
         self._seen = lru_cache(maxsize=SEEN_KEPT)(lambda session_id: Seen())
         self.runners = Runners(self.log, self._runner)
         self._undoing: Undoing | None = None
 
     def _runner(self, session_id: str) -> Runner:
-        return Runner(self.log, self.sites, self.registry, session_id, self.jobs, self._seen(session_id))
+        return Runner(self.log, self.sites, self.registry, session_id, self.jobs, self._seen(session_id), self.memory)
 
     def site(self, path: str | Path | None = None) -> Site:
         """The workspace at `path` (default: the project), with its settings."""
@@ -418,6 +421,10 @@ class Harness:
         reverts = self.state(session_id).reverts
         return queries.list_messages(self.log.db, session_id, limit=limit, before=before, reverts=reverts)
 
+    async def search(self, asked: Search) -> Found:
+        """What was said and done in sessions, by its words."""
+        return await self.memory.search(asked)
+
     def turn(self, session_id: str, turn_id: str) -> Turn:
         """One turn; raises NotFound."""
         return queries.turn(self.log.db, session_id, turn_id)
@@ -458,6 +465,7 @@ class Harness:
         await self._warmer.close()
         await self.runners.close()
         await self.jobs.close()
+        await self.memory.close()
         await self.sites.close()
         close_store(self.folder)
         await self.log.close()

@@ -34,6 +34,7 @@ from agi.sessions.ground import ground_of
 from agi.sessions.jobs import SessionsJobs
 from agi.sessions.journal import Journal
 from agi.sessions.media import TurnMedia
+from agi.sessions.memory import Memory
 from agi.sessions.sites import Site, Sites
 from agi.sessions.toolbox import Toolbox
 from agi.sessions.turn_jobs import TurnJobs
@@ -58,9 +59,11 @@ class Runner:
         session_id: str,
         jobs: SessionsJobs | None = None,
         seen: Seen | None = None,
+        memory: Memory | None = None,
     ) -> None:
         self._log = log
         self._jobs = jobs
+        self._memory = memory
         self._sites = sites
         self._registry = registry
         self.session_id = session_id
@@ -256,6 +259,7 @@ class Runner:
             skills=site.skills,
             approved=journal.approved,
             jobs=TurnJobs(self._jobs, self.session_id, turn.id, journal.emit) if self._jobs else None,
+            memory=self._memory.of(state.id, state.project_path) if self._memory else None,
         )
         patience = config.approval_timeout_s
         self._people = Approvals(self._log, self.session_id, turn.approval_timeout_s if patience is None else patience)

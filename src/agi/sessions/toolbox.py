@@ -27,6 +27,7 @@ from agi.protocol.tools import ToolCall, ToolDefinition, ToolKind, ToolResult, f
 from agi.sessions.ground import ground_for
 from agi.sessions.looked import Looked
 from agi.tools.base import Channel, Preview, Registry, ToolContext
+from agi.tools.remembered import SessionMemory
 from agi.views.state import Agreed
 from agi.workspace.handle import Workspace
 
@@ -62,6 +63,7 @@ class Toolbox:
         no_commands: str,
         note: Callable[[EventData], None],
         jobs: SessionJobs | None = None,
+        memory: SessionMemory | None = None,
         ground: Ground = NOWHERE,
         cell: Callable[[], Cell] | None = None,
         seen: Seen | None = None,
@@ -71,6 +73,7 @@ class Toolbox:
         skills: Callable[[], Skills] | None = None,
     ) -> None:
         self._jobs = jobs
+        self._memory = memory
         self._registry = registry
         self._agent = agent
         self._policy = policy
@@ -138,6 +141,7 @@ class Toolbox:
             artifact_ref=f"artifacts/{self._turn_id}",
             output=output.take,
             jobs=self._jobs,
+            memory=self._memory,
             verify_commands=self.checks().commands if call.name == "verify" else (),
             seen=self._seen,
             cell=self._held(),

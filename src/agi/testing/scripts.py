@@ -19,10 +19,10 @@ def loop_script(
 ) -> Callable[[Asked], Reply]:
     """A script for many conversations at once: so many tool calls after each user message, then text.
 
-    It keeps nothing: how far a conversation is stands in the request, as the number of tool results.
+    It keeps nothing: how far a conversation is stands in the request, as the number of tool results. Without
+    `arguments` no two calls are alike, since going round in circles ends a turn.
     """
-    wanted = {"command": "true"} if arguments is None else arguments
-    asking = [calls((tool, wanted, f"call_loop_{step}")) for step in range(steps)]
+    asking = [calls((tool, arguments or {"command": f"true {step}"}, f"call_loop_{step}")) for step in range(steps)]
     ending = says(text, chunks=chunks)
 
     def decide(asked: Asked) -> Reply:

@@ -20,6 +20,7 @@ from agi.protocol.hunks import Hunk
 from agi.protocol.tools import ToolCall, ToolDefinition, ToolKind, ToolResult, failed
 from agi.tools.fitting import LIMITS
 from agi.tools.limiter import limited
+from agi.tools.remembered import SessionMemory
 from agi.workspace.handle import Workspace
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     """What was said when only some of them were."""
     jobs: SessionJobs | None = None
     """The session's background jobs; without them, every command is waited for."""
+    memory: SessionMemory | None = None
+    """What was said and done in this session and others of its workspace; without it, nothing can be recalled."""
     cell: Cell | None = None
     """Where commands run; None is without a sandbox."""
     skills: Skills | None = None

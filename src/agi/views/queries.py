@@ -31,14 +31,13 @@ from agi.views.state import SessionState
 from agi.views.tables import QUEUED
 
 _END = 1 << 62
-_JOINED = (
+JOINED = (
     "SELECT m.id, m.turn_id, m.info, p.id, p.type, p.content"
     " FROM messages m LEFT JOIN message_parts p ON p.message_id=m.id"
 )
-_BETWEEN = _JOINED + ' WHERE m.session_id=? AND m.position>? AND m.position<? ORDER BY m.position, p."index"'
+_BETWEEN = JOINED + ' WHERE m.session_id=? AND m.position>? AND m.position<? ORDER BY m.position, p."index"'
 _HISTORY = (
-    _JOINED + " WHERE m.session_id=? AND m.position>? AND m.position<=? AND NOT m.dropped"
-    ' ORDER BY m.position, p."index"'
+    JOINED + ' WHERE m.session_id=? AND m.position>? AND m.position<=? AND NOT m.dropped ORDER BY m.position, p."index"'
 )
 _POSITIONS = "SELECT id, position FROM messages WHERE session_id=? AND position>? AND position<?"
 _RECENT = (
@@ -50,7 +49,7 @@ _OF_RESOURCE = (
     " AND ((json_extract(state, '$.resource.kind')=? AND json_extract(state, '$.resource.name')=?)"
     " OR (project_path=? AND json_extract(state, '$.resource') IS NULL)) ORDER BY updated_at DESC, id DESC LIMIT ?"
 )
-_OF_TURN = _JOINED + ' WHERE m.session_id=? AND m.turn_id=? ORDER BY m.position, p."index"'
+_OF_TURN = JOINED + ' WHERE m.session_id=? AND m.turn_id=? ORDER BY m.position, p."index"'
 _decode_state = msgspec.json.Decoder(SessionState).decode
 _decode_asked = msgspec.json.Decoder(TurnOptions).decode
 _decode_info = msgspec.json.Decoder(Message).decode
@@ -157,7 +156,7 @@ def list_messages(
         (session_id, end, limit),
     ).fetchone()
     start = earlier[0] if earlier else 0
-    found = _messages(session_id, db.execute(_BETWEEN, (session_id, start, end)))
+    found = gather_messages(session_id, db.execute(_BETWEEN, (session_id, start, end)))
     if reverts:
         rows = db.execute(_POSITIONS, (session_id, start, end))
         kept = segments(reverts)
@@ -175,7 +174,7 @@ def history_at(db: sqlite3.Connection, session_id: str, end: int) -> list[Messag
     """The conversation as it stood at an event."""
     found: list[Message] = []
     for first, last in segments(session_state(db, session_id).reverts, end):
-        found += _messages(session_id, db.execute(_HISTORY, (session_id, first, last)))
+        found += gather_messages(session_id, db.execute(_HISTORY, (session_id, first, last)))
     return found
 
 
@@ -226,7 +225,7 @@ def turn(db: sqlite3.Connection, session_id: str, turn_id: str) -> Turn:
 
 def turn_messages(db: sqlite3.Connection, session_id: str, turn_id: str) -> list[Message]:
     """What was said in one turn, in order."""
-    return _messages(session_id, db.execute(_OF_TURN, (session_id, turn_id)))
+    return gather_messages(session_id, db.execute(_OF_TURN, (session_id, turn_id)))
 
 
 def attachments(db: sqlite3.Connection, session_id: str) -> list[Attachment]:
@@ -242,7 +241,9 @@ def attachments(db: sqlite3.Connection, session_id: str) -> list[Attachment]:
     ]
 
 
-def _messages(session_id: str, rows: Iterable[tuple[str, str | None, str, str | None, str, str]]) -> list[Message]:
+def gather_messages(
+    session_id: str, rows: Iterable[tuple[str, str | None, str, str | None, str, str]]
+) -> list[Message]:
     """Gather joined rows (one a part) into messages."""
     found: list[tuple[str | None, str, list[Part]]] = []
     last = ""

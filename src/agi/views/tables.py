@@ -116,7 +116,10 @@ class Tables:
 
     def forget(self, db: sqlite3.Connection, session_id: str) -> None:
         """Remove the session; its messages, parts, artifacts, turns and attachments go with it."""
+        from agi.views import search_index  # late: hardly any run deletes something
+
         self._states.pop(session_id, None)
+        search_index.forget(db, session_id)
         db.execute("DELETE FROM sessions WHERE id=?", (session_id,))
 
     def rolled_back(self) -> None:
