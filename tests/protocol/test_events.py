@@ -92,6 +92,7 @@ EXAMPLES: list[ev.EventData] = [
         changes=ChangeCounts(added=1, modified=2, deleted=3),
         omitted=(Omission(code="large", files=12, paths=("a.bin",)),),
     ),
+    ev.SessionForked(session_id="sess_2", seq=7, messages=3),
     ev.ConversationReverted(to="turn_1", to_seq=3, messages=2, last_turn_id=None),
     ev.PartsWithheld(ids=("attachments/a.png", "part_1"), code="part_refused", reason="not a picture"),
     ev.SessionCreated(

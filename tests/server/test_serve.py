@@ -53,7 +53,8 @@ class Process:
 async def running(folder: Path, *arguments: str) -> AsyncIterator[Process]:
     (folder / "project").mkdir(exist_ok=True)
     (folder / "home").mkdir(exist_ok=True)
-    (folder / "home/config.json").write_text('{"defaultProvider": "scripted"}')
+    if not (folder / "home/config.json").exists():
+        (folder / "home/config.json").write_text('{"defaultProvider": "scripted"}')
     command = (sys.executable, "-c", SCRIPT, str(folder), *arguments)
     pipe = asyncio.subprocess.PIPE
     process = Process(await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe), folder)
@@ -122,6 +123,32 @@ async def test_a_signal_ends_streams_and_leaves_cleanly(tmp_path: Path, how: sig
     assert code == 0
     assert "Traceback" not in err
     assert not (daemon.data / "daemon.json").exists()
+
+
+async def test_the_configured_limits_hold_from_the_start_and_it_is_told(tmp_path: Path) -> None:
+    """What is over them goes in the background; one line says so."""
+    async with running(tmp_path) as daemon:
+        await daemon.ready()
+        headers = {"content-type": "application/json"}
+        async with (
+            HttpClient() as http,
+            await http.request("POST", f"{daemon.url}/v1/sessions", headers=headers, body=b"{}") as made,
+        ):
+            assert made.status == 201
+        _, untouched = await daemon.stop()
+    (tmp_path / "home/config.json").write_text('{"retention": {"maxAgeDays": 1e-9}}')
+    async with running(tmp_path) as daemon:
+        await daemon.ready()
+        assert daemon.process.stderr is not None
+        async with asyncio.timeout(20):
+            while b"retention" not in (told := await daemon.process.stderr.readline()):
+                pass
+        left = msgspec.json.decode((await get(f"{daemon.url}/v1/sessions"))[1])["sessions"]
+        await daemon.stop()
+
+    assert "retention" not in untouched
+    assert told.startswith(b"agi: retention: 1 session removed as configured")
+    assert left == []
 
 
 async def test_what_was_said_is_there_after_a_restart(tmp_path: Path) -> None:

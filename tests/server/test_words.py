@@ -73,6 +73,7 @@ SAMPLES: dict[str, ev.EventData] = {
         ev.ModelSwitched(from_provider="p", from_model="m", provider="q", model="n", code="c", reason="r"),
         ev.PartsWithheld(ids=("attachments/a",), code="part_refused", reason="r"),
         ev.CheckpointCreated(checkpoint_id="ckpt_1", cause="call"),
+        ev.SessionForked(session_id="sess_2", seq=7, messages=3),
         ev.ConversationReverted(to="start", to_seq=1, messages=2),
     )
 }

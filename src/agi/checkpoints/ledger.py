@@ -123,6 +123,12 @@ def find_step(db: sqlite3.Connection, id: str) -> Step | None:
     return next(_steps(db, "id=?", id), None)
 
 
+def in_order(db: sqlite3.Connection, ids: Sequence[str]) -> list[str]:
+    """Steps of several sessions as they came one after the other; first those that are no longer known."""
+    numbers = {id: step.number if (step := find_step(db, id)) else 0 for id in ids}
+    return sorted(numbers, key=numbers.__getitem__)
+
+
 def steps_of(db: sqlite3.Connection, session: str) -> list[Step]:
     """A session's steps that are over, in order."""
     return list(_steps(db, "session=? AND last IS NOT NULL", session))

@@ -57,6 +57,23 @@ def forget(store: Store, session: str) -> None:
             db.execute(_NO_LONGER_COVERED)
 
 
+def sessions_in(store: Store) -> list[str]:
+    """The sessions of which something is kept that is not under way."""
+    if not store.exists:
+        return []
+    with store.reading() as db:
+        rows = db.execute("SELECT DISTINCT session FROM steps WHERE last IS NOT NULL")
+        return [row[0] for row in rows]
+
+
+def sweep(store: Store) -> None:
+    """Remove what nothing needs any more, and give the room back to the disk."""
+    if store.exists:
+        with store.writing() as db:
+            _sweep(db)
+        store.reclaim()
+
+
 def _let_go(db: sqlite3.Connection, session: str, workspace: int) -> int:
     """Remove what is needed least; says how many steps that was, -1 if nothing is left to go."""
     row = db.execute(_OLDEST, (session,)).fetchone()

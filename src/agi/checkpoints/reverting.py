@@ -47,7 +47,12 @@ def done_by(db: sqlite3.Connection, session: str, ids: Sequence[str]) -> dict[st
     if not own:
         return {}
     first, last = own[0][0].first, max(step.last or 0 for step, _ in own)
-    beside = ledger.steps_beside(db, own[0][0].workspace, session, first, last)
+    among = frozenset(ids)
+    beside = [
+        step
+        for step in ledger.steps_beside(db, own[0][0].workspace, session, first, last)
+        if step.id not in among  # of a session this one was forked from
+    ]
     return compose(own, [(step, ledger.changes_of(db, step)) for step in beside])
 
 

@@ -23,6 +23,8 @@ from agi.errors import Damaged, DiskFull, StorageError
 FILE = "objects.sqlite"
 BUSY_S = 60.0
 VERSION = 2
+RECLAIMED = 2000
+"""Pages given back to the disk at a time."""
 REMEMBERED = 4
 """How many workspaces' files are kept in mind."""
 _FULL = (sqlite3.SQLITE_FULL,)
@@ -119,7 +121,12 @@ class Store:
         """Give what was freed back to the disk."""
         with self.lock, _explained(self.folder / FILE):
             db = self._open()
-            db.executescript("PRAGMA incremental_vacuum")  # as a script, since only that goes on to the last page
+            left = _free(db)
+            while left:  # in steps: the file beside the database would grow with all that is moved at once
+                db.executescript(f"PRAGMA incremental_vacuum({RECLAIMED})")  # a script goes on to the last page of it
+                before, left = left, _free(db)
+                if left >= before:
+                    break
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def _open(self) -> sqlite3.Connection:
@@ -261,6 +268,10 @@ def get_blob(db: sqlite3.Connection, key: bytes, size: int) -> bytes | None:
         except zlib.error:
             return None
     return data if isinstance(data, bytes) and key_of(data) == key else None
+
+
+def _free(db: sqlite3.Connection) -> int:
+    return int(db.execute("PRAGMA freelist_count").fetchone()[0])
 
 
 def stored_bytes(db: sqlite3.Connection) -> int:

@@ -16,14 +16,16 @@ from agi.errors import NotFound
 from agi.protocol.sessions import Session
 
 
-async def with_session(arguments: Arguments, work: Callable[[Client, Session, Arguments], Awaitable[int]]) -> int:
-    """Open the session of `--session`, or the latest of the folder in which something was said, and work with it."""
+async def with_session(
+    arguments: Arguments, work: Callable[[Client, Session, Arguments], Awaitable[int]], *, named: str = ""
+) -> int:
+    """Open the session that is named, or else the latest of the folder in which something was said, to work with it."""
     settings = place(arguments)
     if not has_sessions(settings):
         raise NotFound(f"There are no sessions in {settings.project}.", hint="Name the folder with --project.")
     client = await open_client(settings)
     try:
-        named = arguments.get("--session")
+        named = named or arguments.get("--session") or ""
         session = await (find_session(client, named) if named else _latest(client, str(settings.project)))
         return await work(client, session, arguments)
     finally:

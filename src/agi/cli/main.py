@@ -61,6 +61,17 @@ SEARCH_OPTIONS = {
     "--json": FLAG,
 }
 
+FORK_OPTIONS = {
+    "--session": "ID",
+    "--at": "POINT",
+    "--before": FLAG,
+    "--title": "TEXT",
+    "--agent": "NAME",
+    "--provider": "NAME",
+    "--model": "NAME",
+    "--json": FLAG,
+}
+
 SETUP_OPTIONS = {
     "--project": "[PATH]",
     "--provider": "NAME",
@@ -196,6 +207,18 @@ def _undo(arguments: Arguments) -> int:
     return undo(arguments)
 
 
+def _fork(arguments: Arguments) -> int:
+    from agi.cli.fork import fork
+
+    return fork(arguments)
+
+
+def _gc(arguments: Arguments) -> int:
+    from agi.cli.gc import gc
+
+    return gc(arguments)
+
+
 def _repair(arguments: Arguments) -> int:
     from agi.cli.repair import repair
 
@@ -267,7 +290,10 @@ COMMANDS: dict[str, tuple[Command, Mapping[str, str]]] = {
         _serve,
         {**PROJECT, "--port": "N", "--host": "ADDRESS", "--db": "PATH", "--expose": FLAG, "--trust": FLAG},
     ),
-    "sessions": (_sessions, {**PROJECT, "--limit": "N", "--output": "FILE", "--json": FLAG, "--yes": FLAG}),
+    "sessions": (
+        _sessions,
+        {**PROJECT, "--limit": "N", "--output": "FILE", "--ids": FLAG, "--json": FLAG, "--yes": FLAG},
+    ),
     "search": (_search, {**PROJECT, **SEARCH_OPTIONS}),
     "notes": (_notes, {**PROJECT, "--json": FLAG}),
     "jobs": (_jobs, {**PROJECT, "--session": "ID", "--json": FLAG}),
@@ -276,6 +302,11 @@ COMMANDS: dict[str, tuple[Command, Mapping[str, str]]] = {
         {**PROJECT, "--session": "ID", "--turn": "TURN", "--from": "POINT", "--to": "POINT", "--json": FLAG},
     ),
     "undo": (_undo, {**PROJECT, **UNDO_OPTIONS}),
+    "fork": (_fork, {**PROJECT, **FORK_OPTIONS}),
+    "gc": (
+        _gc,
+        {**PROJECT, "--dry-run": FLAG, "--older-than": "AGE", "--max-size": "SIZE", "--keep": "N", "--json": FLAG},
+    ),
     "models": (_models, {**PROJECT, "--provider": "NAME", "--all": FLAG, "--json": FLAG, "--if-needed": FLAG}),
     "tools": (_tools, {**PROJECT, "--json": FLAG}),
     "skills": (_skills, {**PROJECT, "--json": FLAG}),

@@ -63,7 +63,8 @@ async def _list(client: Client, arguments: Arguments, _none: str) -> int:
         put(msgspec.json.encode(found).decode() + "\n")
         return exits.OK
     for one in found:
-        put(f"{one.id}  {local_time(one.updated_at)}  {one.status:16}  {line(one.title or '', 60)}\n")
+        mark = "⑂ " if one.forked_from else ""
+        put(f"{one.id}  {local_time(one.updated_at)}  {one.status:16}  {mark}{line(one.title or '', 60)}\n")
     if not found:
         put("No sessions yet.\n")
     return exits.OK
@@ -75,7 +76,7 @@ async def _show(client: Client, arguments: Arguments, session_id: str) -> int:
     if arguments.has("--json"):
         put(msgspec.json.encode({"session": session, "messages": messages}).decode() + "\n")
         return exits.OK
-    for text in transcript(session, messages):
+    for text in transcript(session, messages, ids=arguments.has("--ids")):
         put(text)
     return exits.OK
 

@@ -24,11 +24,13 @@ CUT = {
 """What is said of an answer that is not whole, by how it ended."""
 
 
-def transcript(session: Session, messages: Sequence[Message]) -> Iterator[str]:
-    """Tell a session, piece by piece."""
+def transcript(session: Session, messages: Sequence[Message], *, ids: bool = False) -> Iterator[str]:
+    """Tell a session, piece by piece; with the ids of its messages, if they are wanted."""
     show = Screen().show if is_terminal(STDOUT) else str
     yield f"# {line(session.title or 'Untitled', 200)}\n\n"
     yield f"{session.id} · {session.status} · {line(session.agent)} · {local_time(session.created_at)}\n"
+    if (source := session.forked_from) is not None:
+        yield f"forked from {source.session_id}, event {source.seq}\n"
     for message in messages:
         shown = [text for part in message.parts if (text := _told(part))]
         if message.role == "assistant" and message.stop_reason in CUT:
@@ -36,7 +38,8 @@ def transcript(session: Session, messages: Sequence[Message]) -> Iterator[str]:
         if message.role == "tool":
             yield from (f"{text}\n" for text in shown)
         elif shown:
-            yield f"\n## {_who(message)}{' [taken back]' if message.reverted else ''}\n\n"
+            name = f" · {message.id}" if ids else ""
+            yield f"\n## {_who(message)}{name}{' [taken back]' if message.reverted else ''}\n\n"
             yield show("\n".join(shown) + "\n")
     for pending in session.pending_approvals:
         yield f"\n◆ waits for an answer: {summary(pending.name, pending.input)}\n"

@@ -18,6 +18,7 @@ agi, a local-first agent harness: sessions with AI agents that work in your fold
   agi diff                    what it changed                       agi tools      what agents can use here
   agi skills                  instructions agents can load here
   agi search "<words>"        find what was said and done           agi notes      what agents should know here
+  agi fork                    another session from here             agi gc         what takes room, and making some
 
 Options, before or after the prompt:
   -a, --agent NAME      build (default), general, plan, or one of the project's
@@ -66,13 +67,14 @@ Examples:
 
 SESSIONS = """\
 agi sessions [list] [--limit N] [--json]
-agi sessions show ID [--json]
+agi sessions show ID [--ids] [--json]
 agi sessions export ID [--output FILE]
 agi sessions rm ID [--yes]
 
 The sessions of a project, with or without a running daemon. `export` writes the session's log, one event a line.
-ID may be the beginning or the end of an id, as long as only one session fits.
+ID may be the beginning or the end of an id, as long as only one session fits. Forks are marked with ⑂.
 
+  --ids            the ids of messages too, to fork at one
   --project PATH   the folder (default: this one)
   --limit N        at most so many, the latest first (default: 20)
   --json           for programs
@@ -178,7 +180,7 @@ latest of this folder.
 
   -s, --session ID   the beginning or the end of its id will do
   --turn TURN        only what this turn changed
-  --from, --to       between two points: a turn (its beginning), a checkpoint, or `start`
+  --from, --to       between two points: a turn (its beginning), a checkpoint, `start` or `fork`
   --json             for programs
   --project PATH     the folder (default: this one)
 
@@ -196,7 +198,7 @@ needed. Shows first what would happen, and asks. What you changed yourself since
 name it and say --force. The undo itself can be undone; it says how.
 
   -s, --session ID   the beginning or the end of its id will do (default: the latest of this folder)
-  --to POINT         a turn (back to its beginning), a checkpoint, or `start` (default: the last turn)
+  --to POINT         a turn (back to its beginning), a checkpoint, `start`, or `fork` (default: the last turn)
   --files            the files (default)
   --conversation     what was said; it stays in the log, and the model no longer knows it
   --both             both
@@ -211,6 +213,49 @@ Examples:
   agi undo
   agi undo src/parser.py
   agi undo --both --to turn_019a…
+"""
+
+FORK = """\
+agi fork [SESSION] [--at POINT [--before]] [--title TEXT] [--agent NAME] [--provider NAME] [--model NAME] [--json]
+
+Begins another session with what was said in one, up to a point; also while that one runs. The source is not changed.
+The id of the new session is printed. Without SESSION, the latest of this folder.
+
+  --at POINT         a message (msg_…, see `agi sessions show --ids`), a turn (turn_…, to its end) or the number of an
+                     event (default: as it stands now)
+  --before           without that message or turn, to say something else in its place
+  --title TEXT       default: that of the source, marked as a fork
+  --agent, --provider, --model
+                     who goes on with it (default: as in the source)
+  -s, --session ID   the same as SESSION; the beginning or the end of its id will do
+  --json             the whole session, for programs
+  --project PATH     the folder (default: this one)
+
+Files stay as they are. `agi undo --to fork` brings back those of that moment.
+
+Examples:
+  agi fork
+  agi fork 3f9a --at msg_019a… --before
+"""
+
+GC = """\
+agi gc [--dry-run] [--older-than AGE] [--max-size SIZE] [--keep N] [--json]
+
+Says what takes room in a project's .agi, and makes some: removes sessions that are over the limits of `retention` in
+the settings, or over those named here; then what stopped processes left behind and checkpoints nothing needs; and gives
+the room back to the disk. Without any limit no session is removed. A session that runs, waits for an answer or is held
+by another process stays. Works beside a running daemon.
+
+  --dry-run          only say it
+  --older-than AGE   sessions in which nothing happened for 90d, 12h or 2w; in the place of the configured limits
+  --max-size SIZE    if all of it takes more than 2GB or 500MB, those that were quiet longest; likewise
+  --keep N           so many of the latest stay in any case
+  --json             for programs
+  --project PATH     the folder (default: this one)
+
+Examples:
+  agi gc --dry-run
+  agi gc --older-than 90d --keep 20
 """
 
 REPAIR = """\
@@ -364,6 +409,8 @@ BY_COMMAND = {
     "jobs": JOBS,
     "diff": DIFF,
     "undo": UNDO,
+    "fork": FORK,
+    "gc": GC,
     "models": MODELS,
     "tools": TOOLS,
     "skills": SKILLS,

@@ -13,7 +13,17 @@ from msgspec import Struct
 
 from agi.client.tools import ToolList
 from agi.protocol.checkpoints import Reverted, SessionDiff
-from agi.protocol.commands import Approve, Cancel, CreateSession, MoveToBackground, PostMessage, Revert, SetTrust
+from agi.protocol.commands import (
+    Approve,
+    Cancel,
+    CollectGarbage,
+    CreateSession,
+    ForkSession,
+    MoveToBackground,
+    PostMessage,
+    Revert,
+    SetTrust,
+)
 from agi.protocol.events import Event
 from agi.protocol.grants import Grant
 from agi.protocol.jobs import Job, JobOutput
@@ -21,6 +31,7 @@ from agi.protocol.messages import Message
 from agi.protocol.search import Found, Search
 from agi.protocol.sessions import Session
 from agi.protocol.skills import SkillList
+from agi.protocol.storage import Collected
 from agi.trust import TrustReason
 
 UNTOLD = "application/octet-stream"
@@ -128,6 +139,9 @@ class Client(Protocol):
     async def create_session(self, command: CreateSession) -> Session:
         """Begin a session."""
 
+    async def fork_session(self, session_id: str, command: ForkSession) -> Session:
+        """Begin another session with what was said in this one, up to a point."""
+
     async def post_message(self, session_id: str, command: PostMessage) -> Posted:
         """Say something; returns at once, the answer is followed."""
 
@@ -160,6 +174,9 @@ class Client(Protocol):
 
     async def delete_session(self, session_id: str) -> None:
         """Remove a session for good."""
+
+    async def collect_garbage(self, command: CollectGarbage) -> Collected:
+        """Make room, or say what would go."""
 
     async def jobs(self, session_id: str) -> list[Job]:
         """What runs in the background, then what ended there last."""

@@ -27,7 +27,9 @@ from agi.protocol.checkpoints import Reverted, SessionDiff
 from agi.protocol.commands import (
     Approve,
     Cancel,
+    CollectGarbage,
     CreateSession,
+    ForkSession,
     MoveToBackground,
     PostMessage,
     Revert,
@@ -41,6 +43,7 @@ from agi.protocol.messages import Message
 from agi.protocol.search import Found, Search
 from agi.protocol.sessions import Session
 from agi.protocol.skills import SkillList
+from agi.protocol.storage import Collected
 
 PROBE = Timeouts(connect=1.0, first_byte=2.0, idle=2.0)
 FOLLOW = Timeouts(connect=5.0, first_byte=30.0, idle=60.0)
@@ -100,6 +103,10 @@ class DaemonClient:
     async def create_session(self, command: CreateSession) -> Session:
         """Begin a session."""
         return await self._ask("POST", "/v1/sessions", Session, command)
+
+    async def fork_session(self, session_id: str, command: ForkSession) -> Session:
+        """Begin another session with what was said in this one."""
+        return await self._ask("POST", f"{_at(session_id)}/fork", Session, command)
 
     async def post_message(self, session_id: str, command: PostMessage) -> Posted:
         """Say something; the daemon answers at once."""
@@ -173,6 +180,10 @@ class DaemonClient:
         """Remove a session for good."""
         async with await self._send("DELETE", _at(session_id)) as response:
             await self._checked(response)
+
+    async def collect_garbage(self, command: CollectGarbage) -> Collected:
+        """Make room, or say what would go."""
+        return await self._ask("POST", "/v1/gc", Collected, command)
 
     async def jobs(self, session_id: str) -> list[Job]:
         """What runs in the background, then what ended there last."""

@@ -24,7 +24,17 @@ from agi.errors import AgiError, StorageError
 from agi.eventlog.base import Cursor, LiveDelta, parse_cursor
 from agi.eventlog.follow import Batch
 from agi.protocol.checkpoints import Reverted, SessionDiff
-from agi.protocol.commands import Approve, Cancel, CreateSession, MoveToBackground, PostMessage, Revert, SetTrust
+from agi.protocol.commands import (
+    Approve,
+    Cancel,
+    CollectGarbage,
+    CreateSession,
+    ForkSession,
+    MoveToBackground,
+    PostMessage,
+    Revert,
+    SetTrust,
+)
 from agi.protocol.events import Event
 from agi.protocol.explanations import Explanation
 from agi.protocol.grants import Grant
@@ -33,6 +43,7 @@ from agi.protocol.messages import Message
 from agi.protocol.search import Found, Search
 from agi.protocol.sessions import Session
 from agi.protocol.skills import Skill, SkillList, SkillProblem
+from agi.protocol.storage import Collected
 from agi.redaction import Redactor
 from agi.sessions.harness import Harness, HarnessSettings, builtin_tools  # type: ignore[attr-defined]  # its own tools
 from agi.sessions.sites import Site, Sites
@@ -67,6 +78,10 @@ class InProcessClient:
     async def create_session(self, command: CreateSession) -> Session:
         """Begin a session."""
         return await self._harness.create_session(command)
+
+    async def fork_session(self, session_id: str, command: ForkSession) -> Session:
+        """Begin another session with what was said in this one."""
+        return await self._harness.fork_session(session_id, command)
 
     async def post_message(self, session_id: str, command: PostMessage) -> Posted:
         """Say something."""
@@ -134,6 +149,10 @@ class InProcessClient:
     async def delete_session(self, session_id: str) -> None:
         """Remove a session for good."""
         await self._harness.delete_session(session_id)
+
+    async def collect_garbage(self, command: CollectGarbage) -> Collected:
+        """Make room, or say what would go."""
+        return await self._harness.collect_garbage(command)
 
     async def jobs(self, session_id: str) -> list[Job]:
         """What runs in the background, then what ended there last."""

@@ -34,7 +34,8 @@ from agi.config.values import (
 )
 from agi.errors import ConfigError
 from agi.protocol.checkpoints import CheckpointPolicy
-from agi.protocol.policies import ApprovalPolicy, Budget, PatchReviewPolicy, VerifyPolicy
+from agi.protocol.policies import ApprovalPolicy, Budget, PatchReviewPolicy, TitlePolicy, VerifyPolicy
+from agi.protocol.storage import RetentionPolicy
 
 VARIABLES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
@@ -191,6 +192,8 @@ def _build(settings: Settings) -> Config:
         sandbox=replace(SandboxSettings(), **said(settings.sandbox)),
         checkpoints=replace(CheckpointPolicy(), **said(settings.checkpoints)),
         skills=replace(SkillsSettings(), **said(settings.skills)),
+        titles=replace(TitlePolicy(), **said(settings.titles)),
+        retention=replace(RetentionPolicy(), **said(settings.retention)),
         agents=_each(settings.agents, AgentSettings()),
     )
 

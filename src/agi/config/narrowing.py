@@ -19,14 +19,25 @@ from agi.config.settings import (
     LocalSection,
     PatchReviewSection,
     ProviderSection,
+    RetentionSection,
     SandboxSection,
     Settings,
     SkillsSection,
+    TitlesSection,
     VerifySection,
 )
 from agi.config.values import Config, LocalSettings, ProviderSettings, SandboxMode, SandboxSettings, SkillsSettings
 from agi.protocol.checkpoints import CheckpointPolicy
-from agi.protocol.policies import ApprovalPolicy, Budget, PatchReviewPolicy, ReviewMode, Rule, VerifyPolicy, step_limit
+from agi.protocol.policies import (
+    ApprovalPolicy,
+    Budget,
+    PatchReviewPolicy,
+    ReviewMode,
+    Rule,
+    TitlePolicy,
+    VerifyPolicy,
+    step_limit,
+)
 
 T = TypeVar("T")
 N = TypeVar("N", int, float)
@@ -55,6 +66,8 @@ def narrow(project: Settings, user: Config) -> tuple[Settings, tuple[str, ...]]:
         sandbox=_sandbox(sieve, _or(project.sandbox, SandboxSection()), user.sandbox),
         checkpoints=_checkpoints(sieve, _or(project.checkpoints, CheckpointsSection()), user.checkpoints),
         skills=_skills(sieve, _or(project.skills, SkillsSection()), user.skills),
+        titles=_titles(sieve, _or(project.titles, TitlesSection()), user.titles),
+        retention=_retention(sieve, _or(project.retention, RetentionSection())),
         agents={
             name: _agent(sieve, f"agents.{name}", section, user.max_steps(name) or step_limit(name))
             for name, section in _or(project.agents, {}).items()
@@ -212,6 +225,23 @@ def _skills(sieve: _Sieve, section: SkillsSection, user: SkillsSettings) -> Skil
     return SkillsSection(
         enabled=sieve.drop("skills.enabled", section.enabled, if_=section.enabled is True and not user.enabled),
         max_tokens=UNSET if tokens is None else tokens,
+    )
+
+
+def _titles(sieve: _Sieve, section: TitlesSection, user: TitlePolicy) -> TitlesSection:
+    # Asking a model costs the user's money, and tells it what was said.
+    return TitlesSection(
+        mode=sieve.drop("titles.mode", section.mode, if_=section.mode == "model" != user.mode),
+        model=sieve.drop("titles.model", section.model, if_=section.model != user.model),
+    )
+
+
+def _retention(sieve: _Sieve, section: RetentionSection) -> RetentionSection:
+    """A repository does not decide what of its user's sessions is removed."""
+    return RetentionSection(
+        max_age_days=sieve.drop("retention.maxAgeDays", section.max_age_days),
+        max_bytes=sieve.drop("retention.maxBytes", section.max_bytes),
+        keep_sessions=sieve.drop("retention.keepSessions", section.keep_sessions),
     )
 
 

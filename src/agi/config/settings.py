@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from agi.config.values import Api, AuthMode, Profile, SandboxMode, Secret
-from agi.protocol.policies import ReviewMode, Rule
+from agi.protocol.policies import ReviewMode, Rule, TitleMode
 from agi.protocol.tools import ToolKind
 
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -196,6 +196,26 @@ class SkillsSection(Section, frozen=True, kw_only=True):
     """How much context their list may take."""
 
 
+class TitlesSection(Section, frozen=True, kw_only=True):
+    """`titles`."""
+
+    mode: TitleMode | UnsetType = UNSET
+    """`first-message` or `model`."""
+    model: ModelRef | UnsetType | None = UNSET
+    """Who makes them: `provider/model`; null is the turn's own model."""
+
+
+class RetentionSection(Section, frozen=True, kw_only=True):
+    """`retention`; null is no limit."""
+
+    max_age_days: Annotated[float, Meta(gt=0, le=100_000)] | UnsetType | None = UNSET
+    """Sessions in which nothing happened for longer are removed."""
+    max_bytes: Annotated[int, Meta(ge=0, le=1 << 53)] | UnsetType | None = UNSET
+    """If all takes more, those that were quiet longest are."""
+    keep_sessions: Annotated[int, Meta(ge=0, le=10**9)] | UnsetType = UNSET
+    """So many of the latest stay in any case."""
+
+
 class AgentSection(Section, frozen=True, kw_only=True):
     """`agents.<name>`."""
 
@@ -232,6 +252,10 @@ class Settings(Section, frozen=True, kw_only=True):
     """What is kept to take changes back."""
     skills: SkillsSection | UnsetType = UNSET
     """How skills are used."""
+    titles: TitlesSection | UnsetType = UNSET
+    """How sessions get their titles."""
+    retention: RetentionSection | UnsetType = UNSET
+    """How long sessions are kept."""
     agents: dict[str, AgentSection] | UnsetType = UNSET
     """Limits by agent."""
     auth: AuthMode | UnsetType = UNSET
@@ -253,6 +277,8 @@ SECTIONS: dict[type[Struct], dict[str, type[Struct]]] = {
         "sandbox": SandboxSection,
         "checkpoints": CheckpointsSection,
         "skills": SkillsSection,
+        "titles": TitlesSection,
+        "retention": RetentionSection,
         "local": LocalSection,
     },
     ProviderSection: {"timeouts": TimeoutsSection},

@@ -11,7 +11,8 @@ from typing import Literal, NoReturn
 from msgspec import Struct
 
 from agi.protocol.checkpoints import CheckpointPolicy
-from agi.protocol.policies import ApprovalPolicy, Budget, PatchReviewPolicy, VerifyPolicy
+from agi.protocol.policies import ApprovalPolicy, Budget, PatchReviewPolicy, TitlePolicy, VerifyPolicy
+from agi.protocol.storage import RetentionPolicy
 
 AuthMode = Literal["auto", "token"]
 Api = Literal["chat", "responses", "messages", "gemini"]
@@ -185,6 +186,10 @@ class Config(Struct, frozen=True, kw_only=True):
     """What is kept to take changes back."""
     skills: SkillsSettings = SkillsSettings()
     """How skills are used."""
+    titles: TitlePolicy = TitlePolicy()
+    """How sessions get their titles."""
+    retention: RetentionPolicy = RetentionPolicy()
+    """How long sessions are kept."""
     agents: Mapping[str, AgentSettings] = {}
     """Limits by agent."""
     auth: AuthMode = "auto"

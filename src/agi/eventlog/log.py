@@ -19,7 +19,7 @@ from typing import TypeVar
 import msgspec
 
 from agi.errors import StorageError, Unavailable
-from agi.eventlog import leases
+from agi.eventlog import deleting, leases
 from agi.eventlog.append import Append, Encoded, Find, no_session, one_line
 from agi.eventlog.base import Check, Cursor, Entries, Entry, Lease, LiveDelta, Projection
 from agi.eventlog.catching_up import CatchingUp
@@ -122,18 +122,30 @@ class EventLog:
         self.watch.start()
         self.hub.listen(session_id, listener)
 
-    async def delete(self, session_id: str) -> None:
+    async def delete(self, session_id: str, *, check: Check | None = None) -> None:
         """Remove a session for good: its events, rows, mirror and files; whoever follows it comes to the end."""
 
         def work(db: sqlite3.Connection) -> None:
+            if check is not None:
+                check(db)
             self.projection.forget(db, session_id)  # first: what it takes out may be made from the events
             if not db.execute("DELETE FROM events WHERE session_id=?", (session_id,)).rowcount:
                 raise no_session(session_id)
             db.execute("DELETE FROM leases WHERE session_id=?", (session_id,))
             db.execute("UPDATE meta SET value=value+1 WHERE key='deletions'")
+            deleting.remember(db, session_id)
 
         await self._writer.submit(_Followed(work, lambda: self.mirror.forget(session_id)))
         self.watch.look_for_deletions()
+
+    async def finish_deletions(self) -> None:
+        """See that nothing is left of sessions that were removed, also by processes that were killed meanwhile."""
+        gone = [one for one in deleting.deleted(self.db) if not self.last_seq(one)]
+        for session_id in gone:
+            self.mirror.forget(session_id)
+        await self.mirrored()
+        if gone:
+            await self._writer.submit(Job(lambda db: deleting.forget(db, gone)))
 
     async def take_lease(self, session_id: str) -> Lease:
         """Become the process that runs this session; raises Conflict while another one does."""

@@ -51,6 +51,8 @@ def connect(path: Path, *, any_thread: bool = False) -> sqlite3.Connection:
     except UNREADABLE as error:
         raise unreadable(path, error) from error
     try:
+        if not path.stat().st_size:  # a new file; one that is there would be written to
+            db.execute("PRAGMA auto_vacuum=INCREMENTAL")  # what is freed can be given back to the disk step by step
         _use_wal(db)
         db.execute("PRAGMA synchronous=FULL")
         db.execute("PRAGMA foreign_keys=ON")

@@ -112,11 +112,39 @@ class Revert(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The `plan` of a preview: then exactly that is done, or nothing."""
 
 
+class ForkSession(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Begin another session with what was said in this one: up to a message, a turn or an event, else up to now."""
+
+    message_id: Name | None = None
+    """With this message."""
+    turn_id: Name | None = None
+    """With this turn, to its end."""
+    seq: Annotated[int, Meta(ge=1, le=2**53)] | None = None
+    """With this event."""
+    before: bool = False
+    """Without the message, or the turn with the message it answers: to say something else in its place."""
+    title: Title | None = None
+    agent: Name | None = None
+    provider: Name | None = None
+    model: Name | None = None
+
+
 class OneShotMessage(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One message of a one-shot's context."""
 
     role: Literal["system", "user", "assistant"]
     content: Prompt
+
+
+class CollectGarbage(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Make room. Limits that are named stand in the place of the configured ones; without any, no session goes."""
+
+    dry_run: bool = False
+    """Only say what would go."""
+    older_than_days: Annotated[float, Meta(ge=0, le=100_000)] | None = None
+    max_bytes: Annotated[int, Meta(ge=0, le=2**53)] | None = None
+    keep_sessions: Annotated[int, Meta(ge=0, le=10**9)] | None = None
+    """So many of the latest sessions stay in any case."""
 
 
 class UploadAttachment(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):

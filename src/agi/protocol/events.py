@@ -12,6 +12,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from agi.protocol.checkpoints import ChangeCounts, CheckpointCause, Omission
+from agi.protocol.forks import ForkedFrom
 from agi.protocol.grants import Grant, Remember
 from agi.protocol.hunks import Hunk
 from agi.protocol.messages import Message, StopReason, Usage
@@ -57,6 +58,20 @@ class SessionCreated(EventData, frozen=True, kw_only=True):
     """A one-shot's session: kept, but not listed unless asked for."""
     resource: ResourceTag | UnsetType = UNSET
     """The resource it was begun for, by name."""
+    forked_from: ForkedFrom | UnsetType = UNSET
+    """The session it was forked from, and where; absent if it began by itself."""
+
+
+class SessionForked(EventData, frozen=True, kw_only=True):
+    """What stands before this was carried over from another session; from here on the log is this session's own."""
+
+    TYPE: ClassVar[str] = "session_forked"
+    session_id: str
+    """The session it came from."""
+    seq: int
+    """The last event there that was looked at."""
+    messages: int
+    """How many messages were carried over."""
 
 
 class SessionUpdated(EventData, frozen=True, kw_only=True, omit_defaults=True):

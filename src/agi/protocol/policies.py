@@ -18,6 +18,7 @@ ReviewMode = Literal["off", "request", "auto"]
 ReviewVerdict = Literal["accept", "reject", "ask"]
 """What a reviewing agent says of a change: it may be made, it may not, or a person should decide."""
 Verdict = Literal["allow", "ask", "deny"]
+TitleMode = Literal["first-message", "model"]
 
 STEP_LIMITS: Mapping[str, int] = MappingProxyType({"general": 10, "build": 100, "plan": 50})
 """How many model calls one turn of a built-in agent may make."""
@@ -77,6 +78,15 @@ class PatchReviewPolicy(Struct, frozen=True, kw_only=True):
     """`off`: made at once; `auto`: a reviewing agent judges it first; `request`: a person does."""
     model: str | None = None
     """Who reviews, as `provider/model`; the turn's own model if nobody is named."""
+
+
+class TitlePolicy(Struct, frozen=True, kw_only=True):
+    """How a session gets a title that nobody gave it."""
+
+    mode: TitleMode = "first-message"
+    """`first-message`: its first words; `model`: a model is asked after the first turn, which costs a little."""
+    model: str | None = None
+    """Who is asked, as `provider/model`; the turn's own model if nobody is named."""
 
 
 class Budget(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

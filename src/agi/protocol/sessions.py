@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec import UNSET, Raw, Struct, UnsetType
 
+from agi.protocol.forks import ForkedFrom
 from agi.protocol.grants import Remember
 from agi.protocol.hunks import Hunk
 from agi.protocol.jobs import Job
@@ -96,6 +97,8 @@ class Session(Struct, frozen=True, kw_only=True):
     """What runs in the background."""
     resource: ResourceTag | UnsetType = UNSET
     """The resource it was begun for, if any."""
+    forked_from: ForkedFrom | None = None
+    """Where it was forked from another session; null if it began by itself."""
 
 
 class ErrorInfo(Struct, frozen=True, kw_only=True):

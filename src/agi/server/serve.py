@@ -30,6 +30,7 @@ from agi.server.limits import make_server
 from agi.server.listening import LOOPBACK, is_loopback, listen_at, own_names, url_of
 from agi.server.peer import PeerCheck
 from agi.sessions.harness import Harness, HarnessSettings
+from agi.sessions.retaining import retain
 from agi.sessions.sites import Site
 
 if TYPE_CHECKING:
@@ -96,7 +97,12 @@ async def _run(
         # What is loaded by now stays; looking through it again and again for garbage only delays whoever waits.
         gc.freeze()
         gc.set_threshold(20_000, 20, 50)
+        kept = asyncio.create_task(
+            retain(lambda: harness.site().config.retention, harness.collect_garbage, speaker.tell), name="retention"
+        )
         await server.serve()
+        kept.cancel()
+        await asyncio.gather(kept, return_exceptions=True)
         await tried
     finally:
         await harness.close()

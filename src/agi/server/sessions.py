@@ -31,6 +31,7 @@ class SessionsQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     limit: Limit = 100
     before: Time | UnsetType = UNSET
+    forked_from: Annotated[str, Meta(max_length=200, description="Only sessions forked from this one.")] = ""
 
 
 class Sessions(Struct, frozen=True):
@@ -50,7 +51,8 @@ async def list_sessions(request: Request[None, SessionsQuery]) -> ASGIApp:
     """List sessions."""
     time, _, session_id = ("" if request.query.before is UNSET else request.query.before).partition(",")
     limit = request.query.limit
-    found = request.harness.sessions(limit=limit + 1, before=(to_millis(time), session_id) if time else None)
+    before = (to_millis(time), session_id) if time else None
+    found = request.harness.sessions(limit=limit + 1, before=before, forked_from=request.query.forked_from)
     last = found[limit - 1] if len(found) > limit else None
     return Json(Sessions(found[:limit], f"{last.updated_at},{last.id}" if last else None))
 

@@ -60,7 +60,13 @@ def checked_parts(command: PostMessage, folder: Path) -> tuple[InputPart, ...]:
 def title_of(message: Message) -> str:
     """A title from the first words."""
     text = next((part.text for part in message.parts if isinstance(part, Text) and part.text.strip()), "Untitled")
-    line = " ".join(text.split())
+    return clean_title(text)
+
+
+def clean_title(text: str) -> str:
+    """A text as a title: one short line in which every character can be seen."""
+    plain = "".join(char if char.isprintable() else " " for char in text)
+    line = " ".join(plain.split())
     return line if len(line) <= TITLE else line[: TITLE - 1].rstrip() + "…"
 
 

@@ -39,6 +39,7 @@ from agi.protocol.parts import Text
 from agi.protocol.resources import ResourceTag
 from agi.protocol.search import Found, Search
 from agi.protocol.sessions import QueuedTurn, Session, TurnOptions
+from agi.protocol.storage import Collected
 from agi.protocol.times import to_rfc3339
 from agi.redaction import Redactor
 from agi.sessions.approvals import give_answer
@@ -57,10 +58,11 @@ from agi.tools.base import Registry
 from agi.tools.builtin import builtin_tools
 from agi.views import queries
 from agi.views.queries import Attachment, Before, Turn
-from agi.views.state import SessionState
+from agi.views.state import SessionState, TurnState
 from agi.views.tables import Tables
 
 if TYPE_CHECKING:
+    from agi.sessions.titling import Titling
     from agi.sessions.undoing import Undoing
 
 
@@ -124,9 +126,30 @@ class Harness:
         self._seen = lru_cache(maxsize=SEEN_KEPT)(lambda session_id: Seen())
         self.runners = Runners(self.log, self._runner)
         self._undoing: Undoing | None = None
+        self._titling: Titling | None = None
 
     def _runner(self, session_id: str) -> Runner:
-        return Runner(self.log, self.sites, self.registry, session_id, self.jobs, self._seen(session_id), self.memory)
+        return Runner(
+            self.log,
+            self.sites,
+            self.registry,
+            session_id,
+            jobs=self.jobs,
+            seen=self._seen(session_id),
+            memory=self.memory,
+            on_answered=self._title,
+        )
+
+    def _title(self, session_id: str, turn: TurnState) -> None:
+        """After a turn: where the settings say so, a model is asked for a title; once, and nobody waits for it."""
+        state = self.state(session_id)
+        if self.site(state.workspace_path).config.titles.mode != "model" or state.ephemeral:
+            return
+        if queries.count_turns(self.log.db, session_id) == 1:
+            from agi.sessions.titling import Titling  # late: most settings do not ask for it
+
+            self._titling = self._titling or Titling(self.log, self.sites)
+            self._titling.begin(session_id, turn.provider, turn.model)
 
     def site(self, path: str | Path | None = None) -> Site:
         """The workspace at `path` (default: the project), with its settings."""
@@ -175,6 +198,19 @@ class Harness:
         self._warmer.begin(site, agent, command, self.registry.definitions())
         return self.session(session_id)
 
+    async def fork_session(self, session_id: str, command: commands.ForkSession) -> Session:
+        """Begin another session with what was said in this one so far, or up to a point; this one is only read."""
+        from agi.sessions.forking import fork_session  # late: hardly any run forks
+
+        await self._ready()
+        site = self.site(self.state(session_id).workspace_path)
+        if command.agent:
+            site.agents.find(command.agent)
+        if command.provider or command.model:
+            await site.models.look_around(command.provider)
+            site.models.describe(command.provider, command.model)
+        return self.session(await fork_session(self.log, session_id, command))
+
     async def update_session(self, session_id: str, command: commands.UpdateSession) -> Session:
         """Change a session's settings."""
         state = self.state(session_id)
@@ -212,9 +248,29 @@ class Harness:
         if state.turn is not None or state.queue:
             raise Conflict("The session is running.", code="session_running", hint="Cancel it first.")
         await self.jobs.end_all(session_id, "the session was deleted")
-        await self.log.delete(session_id)
+        await self._delete(session_id)
+
+    async def _delete(self, session_id: str, check: Check | None = None) -> None:
+        state = self.state(session_id)
+        await self.log.delete(session_id, check=check)
         if (self.folder / "checkpoints").exists():
-            await self._undo().forget(session_id)
+            # A fork can still take back what it was forked from; what no fork needs any more goes with the last one.
+            lineage = (session_id, *(state.forked_from.ancestors if state.forked_from else ()))
+            for one in queries.unneeded(self.log.db, lineage):
+                await self._undo().forget(one)
+
+    async def collect_garbage(self, command: commands.CollectGarbage) -> Collected:
+        """Remove sessions that are over the limits, and what is left behind; or say what would go."""
+        from agi.sessions.collecting import collect, with_limits  # late: hardly any run makes room
+
+        await self._ready()
+        policy = with_limits(
+            self.site().config.retention,
+            older_than_days=command.older_than_days,
+            max_bytes=command.max_bytes,
+            keep_sessions=command.keep_sessions,
+        )
+        return await collect(self.log, policy, self._delete, dry_run=command.dry_run)
 
     async def post_message(self, session_id: str, command: commands.PostMessage) -> Posted:
         """Add a message and, unless told otherwise, have it answered: now, or after what is running."""
@@ -411,9 +467,14 @@ class Harness:
         """A session as clients see it; raises NotFound."""
         return self.state(session_id).public(self.log.epoch)
 
-    def sessions(self, *, limit: int = 100, before: Before | None = None, unlisted: bool = False) -> list[Session]:
-        """Sessions, most recently touched first."""
-        found = queries.list_sessions(self.log.db, limit=limit, before=before, unlisted=unlisted)
+    def sessions(
+        self, *, limit: int = 100, before: Before | None = None, unlisted: bool = False, forked_from: str = ""
+    ) -> list[Session]:
+        """Sessions, most recently touched first; only those forked from one, if it is named."""
+        if forked_from:
+            found = queries.list_forks(self.log.db, forked_from, limit=limit, before=before)
+        else:
+            found = queries.list_sessions(self.log.db, limit=limit, before=before, unlisted=unlisted)
         return [state.public(self.log.epoch) for state in found]
 
     def messages(self, session_id: str, *, limit: int, before: str | None) -> tuple[list[Message], bool]:
@@ -463,6 +524,8 @@ class Harness:
     async def close(self) -> None:
         """Stop: running turns stay open in the log and go on at the next start."""
         await self._warmer.close()
+        if self._titling is not None:
+            await self._titling.close()
         await self.runners.close()
         await self.jobs.close()
         await self.memory.close()

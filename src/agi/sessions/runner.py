@@ -60,6 +60,7 @@ class Runner:
         jobs: SessionsJobs | None = None,
         seen: Seen | None = None,
         memory: Memory | None = None,
+        on_answered: Callable[[str, TurnState], None] | None = None,
     ) -> None:
         self._log = log
         self._jobs = jobs
@@ -72,6 +73,7 @@ class Runner:
         self._turn_id = ""
         self._people: Approvals | None = None
         self._seen = seen
+        self._on_answered = on_answered
 
     async def run(self, is_over: Callable[[], bool], lease: Lease | None = None) -> None:
         """Run until nothing is left; `is_over` is asked, without a pause before returning, whether that still holds."""
@@ -164,6 +166,8 @@ class Runner:
         last = turn_ending(outcome, journal.turn(), time.monotonic() - began - waited)
         loose_ends = [] if isinstance(last, ev.TurnCompleted) else self._loose_ends(turn, journal)
         await journal.finish([*loose_ends, last], session_ending(last))
+        if self._on_answered is not None and isinstance(last, ev.TurnCompleted):
+            self._on_answered(self.session_id, turn)
 
     async def _outcome(self, state: SessionState, turn: TurnState, journal: Journal) -> Outcome | None:
         """Run the turn as a task of its own; None if it was canceled."""

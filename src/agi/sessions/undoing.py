@@ -7,6 +7,7 @@ run. May import: errors, protocol, eventlog, checkpoints, editing, views, sessio
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
@@ -36,7 +37,7 @@ from agi.sessions.composing import compose
 from agi.sessions.runners import Runners
 from agi.tools.threads import in_thread
 from agi.views import queries
-from agi.views.points import Points, points, seq_of
+from agi.views.points import FORK, START, Points, points, seq_of
 from agi.workspace.handle import Workspace
 
 NAMED = 10
@@ -67,7 +68,7 @@ class Undoing:
             raise Invalid("A turn, or `from` and `to`: not both.", hint="Send one of them.", code="diff_ambiguous")
         queries.session_state(self._log.db, session_id)
         found = points(self._log.db, session_id)
-        first = seq_of(self._log.db, session_id, found, turn or start or "start")
+        first = seq_of(self._log.db, session_id, found, turn or start or (FORK if found.fork else START))
         last = seq_of(self._log.db, session_id, found, end) if end else None
         diffs = await in_thread(lambda _: self._diffs(session_id, found, first, last, turn))
         return SessionDiff(session_id=session_id, files=diffs.files, summary=diffs.summary, truncated=diffs.truncated)
@@ -112,6 +113,9 @@ class _Going:
         self._points = points(log.db, session_id)
         self._to = seq_of(log.db, session_id, self._points, command.to)
         self._untold: list[Closed] = []
+        forked = queries.session_state(log.db, session_id).forked_from
+        self._theirs = {one: points(log.db, one) for one in forked.ancestors} if forked else {}
+        """What is known of the sessions this one was forked from; nothing, of one that is gone."""
 
     async def run(self) -> Reverted:
         """Work it out, and unless that is all that was asked for, do it."""
@@ -145,12 +149,25 @@ class _Going:
         with self._store.reading() as db:
             steps = ledger.steps_of(db, self._session_id)
             ids = ids_between(placed(steps, self._points), self._points, self._to)
+            if self._to <= self._points.fork:
+                ids = ledger.in_order(db, [*ids, *self._done_there(db)])
             self._untold = [
                 Closed(step, tuple(ledger.changes_of(db, step)))
                 for step in steps
                 if step.id not in self._points.checkpoints
             ]
         return plan_revert(self._tracker, self._session_id, ids, wanted=self._wanted, forced=self._forced)
+
+    def _done_there(self, db: sqlite3.Connection) -> list[str]:
+        """What the sessions this one was forked from did since: it is in the way of the files of that moment too."""
+        kept = [step.id for session_id in self._theirs for step in ledger.steps_of(db, session_id)]
+        told = [
+            id
+            for found in self._theirs.values()
+            for id, mark in found.checkpoints.items()
+            if mark.data.cause != "redo_point"
+        ]
+        return [id for id in dict.fromkeys((*told, *kept)) if id not in self._points.checkpoints]
 
     def _wanted(self, paths: Collection[str]) -> Collection[str]:
         if self._command.paths is None:

@@ -14,9 +14,10 @@ from agi.protocol.events import CheckpointCreated, decode_data
 from agi.views import queries
 
 START = "start"
+FORK = "fork"
 _POINTS = (
     "SELECT seq, turn_id, type, CASE type WHEN 'checkpoint_created' THEN data END FROM events"
-    " WHERE session_id=? AND type IN ('turn_started', 'checkpoint_created') ORDER BY seq"
+    " WHERE session_id=? AND type IN ('turn_started', 'checkpoint_created', 'session_forked') ORDER BY seq"
 )
 _END_OF_CALL = (
     "SELECT seq FROM events WHERE session_id=? AND seq>? AND type='tool_call_completed'"
@@ -38,6 +39,8 @@ class Points(Struct, frozen=True):
     turns: dict[str, int]
     """Where each turn began."""
     checkpoints: dict[str, Mark]
+    fork: int = 0
+    """Up to where the log was carried over from another session; 0 if nothing was."""
 
     def last_turn(self, seq: int) -> str | None:
         """The last turn that had begun at an event."""
@@ -48,20 +51,26 @@ def points(db: sqlite3.Connection, session_id: str) -> Points:
     """Read them from the log."""
     turns: dict[str, int] = {}
     checkpoints: dict[str, Mark] = {}
+    fork = 0
     for seq, turn_id, kind, data in db.execute(_POINTS, (session_id,)):
         if kind == "turn_started":
             turns.setdefault(turn_id, seq)
             continue
+        if kind == "session_forked":
+            fork = seq
+            continue
         read = decode_data(kind, data.encode())
         if isinstance(read, CheckpointCreated):
             checkpoints[read.checkpoint_id] = Mark(seq, turn_id, read)
-    return Points(turns, checkpoints)
+    return Points(turns, checkpoints, fork)
 
 
 def seq_of(db: sqlite3.Connection, session_id: str, found: Points, to: str) -> int:
     """The last event that counts when one goes back: before a turn began, or with the call that made a checkpoint."""
     if to == START:
         return 1
+    if to == FORK and found.fork:
+        return found.fork
     if to in found.turns:
         return found.turns[to] - 1
     mark = found.checkpoints.get(to)
@@ -80,5 +89,5 @@ def _not_there(db: sqlite3.Connection, session_id: str, to: str) -> int:
     raise NotFound(
         f"There is nothing called {to[:80]!r} to go back to in this session.",
         code="point_not_found",
-        hint="Name a turn (turn_…), a checkpoint (ckpt_…) or `start`; the session's events list them.",
+        hint="Name a turn (turn_…), a checkpoint (ckpt_…), `start` or `fork`; the session's events list them.",
     )

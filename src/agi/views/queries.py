@@ -49,6 +49,10 @@ _OF_RESOURCE = (
     " AND ((json_extract(state, '$.resource.kind')=? AND json_extract(state, '$.resource.name')=?)"
     " OR (project_path=? AND json_extract(state, '$.resource') IS NULL)) ORDER BY updated_at DESC, id DESC LIMIT ?"
 )
+_FORKS = (
+    "SELECT s.state FROM forks f JOIN sessions s ON s.id=f.session_id WHERE f.ancestor=? AND f.generation=1"
+    " AND (s.updated_at, s.id)<(?, ?) ORDER BY s.updated_at DESC, s.id DESC LIMIT ?"
+)
 _OF_TURN = JOINED + ' WHERE m.session_id=? AND m.turn_id=? ORDER BY m.position, p."index"'
 _decode_state = msgspec.json.Decoder(SessionState).decode
 _decode_asked = msgspec.json.Decoder(TurnOptions).decode
@@ -123,6 +127,18 @@ def sessions_of(db: sqlite3.Connection, resource: ResourceTag, folder: str | Non
     """The sessions of a resource, most recently touched first; with `folder`, also those others began there."""
     rows = db.execute(_OF_RESOURCE, (resource.kind, resource.name, folder, limit))
     return [_decode_state(row[0]) for row in rows]
+
+
+def list_forks(db: sqlite3.Connection, session_id: str, *, limit: int, before: Before | None) -> list[SessionState]:
+    """The sessions that were forked from one, most recently touched first."""
+    time, last = before or (_END, "")
+    return [_decode_state(row[0]) for row in db.execute(_FORKS, (session_id, time, last, limit))]
+
+
+def unneeded(db: sqlite3.Connection, session_ids: Iterable[str]) -> list[str]:
+    """Those of the sessions that are gone, and that nothing was forked from that is still there."""
+    used = "SELECT 1 FROM sessions WHERE id=? UNION ALL SELECT 1 FROM forks WHERE ancestor=? LIMIT 1"
+    return [one for one in session_ids if db.execute(used, (one, one)).fetchone() is None]
 
 
 def live_sessions(db: sqlite3.Connection) -> list[str]:
@@ -221,6 +237,11 @@ def turn(db: sqlite3.Connection, session_id: str, turn_id: str) -> Turn:
         outcome=outcome,
         asked=_decode_asked(row[6]),
     )
+
+
+def count_turns(db: sqlite3.Connection, session_id: str) -> int:
+    """How many turns a session has had, those in line included."""
+    return int(db.execute("SELECT count(*) FROM turns WHERE session_id=?", (session_id,)).fetchone()[0])
 
 
 def turn_messages(db: sqlite3.Connection, session_id: str, turn_id: str) -> list[Message]:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from agi.protocol import events as ev
 from agi.protocol.events import Event
+from agi.protocol.forks import ForkedFrom
 from agi.protocol.grants import Grant
 from agi.protocol.ids import GRANT
 from agi.protocol.jobs import Job
@@ -157,6 +158,8 @@ class SessionState(Struct, kw_only=True):
     """What ran there last."""
     resource: ResourceTag | UnsetType = UNSET
     """The resource it was begun for."""
+    forked_from: ForkedFrom | None = None
+    """Where it was forked from another session."""
 
     @property
     def activity(self) -> Activity:
@@ -195,6 +198,7 @@ class SessionState(Struct, kw_only=True):
             budget=self.budget,
             jobs=tuple(self.jobs),
             resource=self.resource,
+            forked_from=self.forked_from,
         )
 
 
@@ -230,6 +234,7 @@ def _created(data: ev.SessionCreated, event: Event) -> SessionState:
         ephemeral=data.ephemeral,
         budget=data.budget,
         resource=data.resource,
+        forked_from=None if data.forked_from is UNSET else data.forked_from,
     )
 
 
@@ -329,7 +334,7 @@ def _reverted(state: SessionState, event: Event, data: ev.ConversationReverted) 
 
 def _usage_recorded(state: SessionState, event: Event, data: ev.UsageRecorded) -> None:
     state.usage = state.usage.plus(data.usage)
-    if state.turn:
+    if state.turn and state.turn.id == event.turn_id:
         state.turn.usage = state.turn.usage.plus(data.usage)
 
 

@@ -1,4 +1,4 @@
-"""Seed 004's tables (sessions, messages, message_parts, artifacts), and ours beside them (turns, attachments).
+"""Seed 004's tables (sessions, messages, message_parts, artifacts), and ours beside them (turns, attachments, forks).
 
 Written inside the transaction of the events they are made from, on the writer's thread. Times are unix milliseconds.
 A message that waits in the queue stands behind all others; it gets its place where its turn begins.
@@ -81,10 +81,19 @@ def _grants_with_rules(db: sqlite3.Connection) -> None:
             db.execute("UPDATE sessions SET state=? WHERE id=?", (_encode(state), session_id))
 
 
+def _forks(db: sqlite3.Connection) -> None:
+    """Which sessions were forked from which; the nearest ancestor is generation 1."""
+    db.execute(
+        "CREATE TABLE forks (ancestor TEXT NOT NULL, session_id TEXT NOT NULL REFERENCES sessions (id)"
+        " ON DELETE CASCADE, generation INTEGER NOT NULL, PRIMARY KEY (ancestor, session_id)) WITHOUT ROWID"
+    )
+    db.execute("CREATE INDEX forks_session_id ON forks (session_id)")
+
+
 class Tables:
     """The projection the log writes through; remembers the state of sessions it touched last."""
 
-    steps: tuple[Step, ...] = (_tables, _grants_with_rules)
+    steps: tuple[Step, ...] = (_tables, _grants_with_rules, _forks)
 
     def __init__(self) -> None:
         self.epoch = 1
@@ -163,6 +172,12 @@ def _save(db: sqlite3.Connection, state: SessionState) -> None:
             _encode(state),
         ),
     )
+
+
+def _session_created(db: sqlite3.Connection, event: Event, data: ev.SessionCreated) -> None:
+    if data.forked_from is not UNSET:
+        rows = [(one, event.session_id, n) for n, one in enumerate(data.forked_from.ancestors, 1)]
+        db.executemany("INSERT OR IGNORE INTO forks VALUES (?,?,?)", rows)
 
 
 def _message_added(db: sqlite3.Connection, event: Event, data: ev.MessageAdded) -> None:
@@ -300,6 +315,7 @@ def _part_id(message_id: str, index: int) -> str:
 
 # Each writer takes the data type it is listed under, which the table's type cannot say.
 _WRITERS: dict[str, Callable[[sqlite3.Connection, Event, Any], None]] = {
+    "session_created": _session_created,
     "message_added": _message_added,
     "turn_requested": _turn_requested,
     "turn_started": _turn_started,
