@@ -92,6 +92,11 @@ def load(name: str) -> Loaded | None:
         return None
 
 
+def queries_text() -> str:
+    """All queries, by which it is told whether symbols found earlier are what would be found now."""
+    return "\0".join((_QUERIES / f"{name}.scm").read_text() for name in sorted(GRAMMARS))
+
+
 def missing() -> tuple[str, ...]:
     """The languages whose grammar is not installed."""
     return tuple(name for name in GRAMMARS if load(name) is None)
