@@ -31,7 +31,7 @@ class Place:
     @staticmethod
     def settle():
         """Let the clock of the disk go on, past the time in which two changes look like one."""
-        time.sleep(0.06)
+        time.sleep(0.025)
 
 
 @pytest.fixture
@@ -55,6 +55,4 @@ def parsing():
 @pytest.fixture
 def index(place, parsing):
     """The index of that workspace, with a cache."""
-    made = RepoIndex(place.root / ".agi" / "cache", parsing=parsing)
-    yield made
-    made._keeping.close()
+    return RepoIndex(place.root / ".agi" / "cache", parsing=parsing)

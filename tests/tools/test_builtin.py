@@ -37,6 +37,7 @@ def test_the_tools_have_the_names_kinds_and_arguments_that_were_agreed():
         "job_read": (ToolKind.READ, (), ["id", "since", "wait_for", "regex", "timeout_s"], ["id"]),
         "job_stop": (ToolKind.READ, (), ["id"], ["id"]),
         "read_file": (ToolKind.READ, ("fs.read",), ["path", "start_line", "end_line"], ["path"]),
+        "repo_map": (ToolKind.READ, (), ["query", "max_tokens"], []),
         "repo_tree": (ToolKind.READ, (), ["path", "depth"], []),
         "search": (
             ToolKind.READ,

@@ -26,7 +26,7 @@ MOST_FILES = 20_000
 """Source files that are known; those nearest to the root come first."""
 WALK_AGAIN_S = 60.0
 """After so long everything is walked again: rules outside the workspace may have changed."""
-UNSETTLED_NS = 50_000_000
+UNSETTLED_NS = 20_000_000
 """A change this young may be followed by another with the same time."""
 
 

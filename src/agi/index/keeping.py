@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+import weakref
 import zlib
 from collections.abc import Iterable
 from contextlib import suppress
@@ -47,6 +48,7 @@ class Keeping:
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
         self._db: sqlite3.Connection | None = None
+        self._closing: weakref.finalize[..., Keeping] | None = None
         self._tried = False
 
     def load(self) -> dict[str, Kept]:
@@ -86,28 +88,31 @@ class Keeping:
             self._discard()
 
     def close(self) -> None:
-        """Let go of the file."""
-        if self._db is not None:
-            self._db.close()
-        self._db, self._tried = None, False
+        """Let go of the file; it is opened again when it is needed."""
+        if self._closing is not None:
+            self._closing()
+        self._db, self._closing, self._tried = None, None, False
 
     def _opened(self) -> sqlite3.Connection | None:
         if self._db is None and self._folder is not None and not self._tried:
             self._tried = True
             try:
-                self._db = _open(self._folder)
+                self._use(_open(self._folder))
+            except sqlite3.OperationalError:
+                return None  # another is just making it: done without until the next start
             except (OSError, sqlite3.Error):
                 self._discard()
+                self._tried = True
                 with suppress(OSError, sqlite3.Error):
-                    self._db = _open(self._folder)
+                    self._use(_open(self._folder))
         return self._db
+
+    def _use(self, db: sqlite3.Connection) -> None:
+        self._db, self._closing = db, weakref.finalize(self, db.close)
 
     def _discard(self) -> None:
         """What is there is of no use: the next one begins anew."""
-        if self._db is not None:
-            with suppress(sqlite3.Error):
-                self._db.close()
-            self._db, self._tried = None, False
+        self.close()
         if self._folder is not None:
             for end in ("", "-wal", "-shm", "-journal"):
                 with suppress(OSError):

@@ -11,7 +11,7 @@ from operator import mul
 
 DAMPING = 0.7
 """How often the reader follows an edge instead of starting again."""
-SWEEPS = 5
+SWEEPS = 6
 """Enough for the order to stand; a test compares with many more."""
 
 
@@ -35,6 +35,7 @@ def pagerank(
     ways = [(node, rank[node], *inflow[node]) for node in nodes if node in inflow]
     look = rank.__getitem__
     for _ in range(sweeps):
+        ways.reverse()  # now from one end, now from the other: whichever way edges lead, one of them follows them
         for node, begin, sources, shares in ways:
             rank[node] = begin + DAMPING * sum(map(mul, shares, map(look, sources)))
     whole = sum(rank.values())

@@ -137,7 +137,7 @@ class RepoIndex:
 
     def close(self) -> None:
         """End the process that parses, and let go of the cache."""
-        with self._lock:
+        with self._refreshing:
             self._parsing.close()
             self._keeping.close()
 

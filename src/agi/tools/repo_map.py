@@ -9,21 +9,21 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta, Struct
 
-from agi.index.drawing import Drawn
-from agi.index.focus import words_in
-from agi.index.languages import GRAMMARS
-from agi.index.repo import Refreshed
-from agi.index.shared import Indexes, shared
 from agi.protocol.parts import Json, Text
 from agi.protocol.tools import ToolCall, ToolDefinition, ToolKind, ToolResult
 from agi.tools.base import ToolContext
 from agi.tools.output import printable
 from agi.tools.schema import input_schema, read_input
 from agi.tools.threads import in_thread
+
+if TYPE_CHECKING:
+    from agi.index.drawing import Drawn
+    from agi.index.repo import Refreshed
+    from agi.index.shared import Indexes
 
 TOKENS = 1_500
 MOST_TOKENS = 10_000
@@ -59,6 +59,10 @@ class RepoMapTool:
 
     async def invoke(self, context: ToolContext, call: ToolCall) -> ToolResult:
         """Bring the index up to date, as far as time allows, and draw it."""
+        # Late: a session that never asks for a map does not pay for the index.
+        from agi.index.focus import words_in
+        from agi.index.shared import shared
+
         asked = read_input(call, RepoMapInput)
         index = (self._indexes or shared()).of(context.workspace)
         seen = context.seen
@@ -94,6 +98,8 @@ def _remarks(state: Refreshed, drawn: Drawn, lacking: Sequence[str]) -> list[str
     if state.truncated:
         told.append(f"[the workspace is very large: only the nearest {state.files:,} source files are known]")
     if lacking:
+        from agi.index.languages import GRAMMARS
+
         wheels = " ".join(GRAMMARS[name].package.replace("_", "-") for name in lacking)
         told.append(
             f"[no symbols of {', '.join(lacking)}: the grammar is not installed; `pip install {wheels}` adds it]"
