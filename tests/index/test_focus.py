@@ -30,6 +30,7 @@ def test_words_and_paths_are_taken_from_a_text():
 def test_a_flood_of_words_is_cut():
     """A pasted book does not make a query of a book."""
     assert len(words_in(" ".join(f"word{n}" for n in range(5000)))) == 40
+    assert words_in("a" * 1_000_000) == ("a" * 64,)
 
 
 @pytest.mark.parametrize(

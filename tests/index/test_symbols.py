@@ -53,6 +53,22 @@ def test_a_definition_shows_the_line_its_name_stands_on():
     assert found[2].signature.endswith("…")
 
 
+@pytest.mark.parametrize(
+    ("path", "line", "shown"),
+    [
+        ("a.go", "type Cart struct {", "type Cart struct {"),
+        ("a.ts", "export default class Cart {", "export default class Cart {"),
+        ("a.js", "  export const draw = () => 1;", "export const draw = () => 1;"),
+        ("a.ts", "interface Cart { add(): void }", "add(): void }"),
+    ],
+)
+def test_words_before_a_definition_belong_to_its_line(path, line, shown):
+    """What stands before it otherwise does not."""
+    found = read_symbols(path, f"{line}\n}}\n".encode()).definitions
+
+    assert found[-1].signature == shown
+
+
 @pytest.mark.parametrize("path", ["notes.txt", "README", "a.unknown", ".py", "Makefile", "x/"])
 def test_a_file_in_no_language_of_ours_has_no_symbols(path):
     """It is listed without any; that is no error."""

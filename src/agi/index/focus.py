@@ -15,7 +15,8 @@ EVERYWHERE = 0.1
 """How much of the start goes to all files alike, so that none is out of reach."""
 
 _WORD = re.compile(r"[^\W\d]\w{2,63}")
-_PATH = re.compile(r"[\w.+@-]+(?:/[\w.+@-]+)+|[\w+@-]+\.\w{1,8}")
+_PATH = re.compile(r"[\w.+@-]{1,100}(?:/[\w.+@-]{1,100}){1,30}|[\w+@-]{1,100}\.\w{1,8}")
+_LONGEST_TEXT = 8_000
 _PIECES = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _COMMON = frozenset(
     re.findall(
@@ -31,6 +32,7 @@ _DEFINED, _NAMED, _PART = 3.0, 2.0, 0.5
 
 def words_in(text: str) -> tuple[str, ...]:
     """The words and paths of a text that may name something, each once, in their order."""
+    text = text[:_LONGEST_TEXT]
     found = [*_PATH.findall(text), *_WORD.findall(text)]
     return tuple(dict.fromkeys(word for word in found if word.lower() not in _COMMON))[:MOST_WORDS]
 

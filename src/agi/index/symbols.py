@@ -11,6 +11,7 @@ process of its own and can end it. May import: index.languages.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -33,6 +34,7 @@ _LONGEST_LINES = 400
 """The mean length of lines above which a file of some size is taken as made by a program."""
 _LOOKED_AT = 32 * 1024
 _MATCH_LIMIT = 10_000
+_WORDS = re.compile(rb"[\w \t]{0,80}")
 _HOLDERS = frozenset({"class", "interface", "struct", "enum", "trait", "impl", "extension"})
 """Kinds whose functions are methods."""
 
@@ -141,13 +143,15 @@ class _Reading:
         return self._data[start:end].decode(errors="replace")
 
     def _signature(self, start: int, name: int) -> str:
-        """The line on which the name stands, from the definition's beginning on; its attributes stand above."""
+        """The line on which the name stands; attributes stand above it, and what shares its line is left out."""
         data = self._data
-        begin = max(start, data.rfind(b"\n", 0, name) + 1)
+        line = data.rfind(b"\n", 0, name) + 1
+        # Words before it belong to it (`export`, `type`, `const`), though a grammar may see it otherwise.
+        begin = start if start > line and not _WORDS.fullmatch(data, line, start) else line
         end = data.find(b"\n", name)
         end = len(data) if end < 0 else end
-        line = self._text(begin, min(end, begin + 4 * LONGEST_SIGNATURE)).strip()
-        return line if len(line) <= LONGEST_SIGNATURE else line[: LONGEST_SIGNATURE - 1] + "…"
+        text = self._text(begin, min(end, begin + 4 * LONGEST_SIGNATURE)).strip()
+        return text if len(text) <= LONGEST_SIGNATURE else text[: LONGEST_SIGNATURE - 1] + "…"
 
 
 def _last_line(node: Node) -> int:
