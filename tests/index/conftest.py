@@ -1,4 +1,4 @@
-"""What the tests of the index share: a workspace on disk, and one process that parses for all of them."""
+"""What the tests of the index share: a workspace on disk, and one process that parses for all of a file."""
 
 import os
 import time
@@ -44,7 +44,7 @@ def place(tmp_path):
     made.workspace.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def parsing():
     """The process that parses."""
     made = Parsing()
