@@ -60,14 +60,16 @@ def _rows(root: Path, workspace: Workspace, parsing: Parsing) -> list[Row]:
     index = RepoIndex(cache, parsing=parsing)
     cold = _timed(lambda: index.refresh(workspace, seconds=600))
     first = _timed(lambda: index.map(BUDGET))
-    updates, draws, still = [], [], []
+    updates, draws, still, spent = [], [], [], []
     edited = root / "pkg03" / "mod001" / "f05.py"
     source = edited.read_text()
     for number in range(ROUNDS):
         fresh = edited.with_suffix(".new")
         fresh.write_text(f"{source}\n\ndef added_{number}(value):\n    return added_{number - 1}(value)\n")
         os.replace(fresh, edited)
+        began = time.process_time()
         updates.append(_timed(lambda: index.refresh(workspace)))
+        spent.append((time.process_time() - began) * 1000)
         if f"added_{number}" not in str(index.symbols("pkg03/mod001/f05.py")):
             raise RuntimeError("the edit was not taken in")
         draws.append(_timed(lambda: index.map(BUDGET, ["pkg03/mod001/f05.py"])))
