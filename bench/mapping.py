@@ -87,7 +87,7 @@ def _rows(root: Path, workspace: Workspace, parsing: Parsing) -> list[Row]:
             "ms",
             None,
             "< 50 ms",
-            _spread(updates),
+            _spread(updates, spent),
         ),
         Row(f"repo map, {tree}: update, nothing changed", middle(still), "ms", None, "", _spread(still)),
         Row(f"repo map, {tree}: ranks and map after an edit", middle(draws), "ms", None, "", _spread(draws)),
@@ -95,8 +95,9 @@ def _rows(root: Path, workspace: Workspace, parsing: Parsing) -> list[Row]:
     ]
 
 
-def _spread(values: list[float]) -> str:
-    return f"{min(values):.0f} to {max(values):.0f} ms"
+def _spread(values: list[float], spent: list[float] | None = None) -> str:
+    told = f"{min(values):.0f} to {max(values):.0f} ms"
+    return f"{told}; CPU in this process {statistics.median(spent):.0f} ms" if spent else told
 
 
 def _timed(work: Callable[[], object]) -> float:
