@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from bench import adapters, chatting, checkpoints, measures, patching, reading, remembering, sandboxing
+from bench import adapters, chatting, checkpoints, mapping, measures, patching, reading, remembering, sandboxing
 
 ALL = {
     "start": measures.start,
@@ -21,6 +21,7 @@ ALL = {
     "checkpoint": checkpoints.checkpoint,
     "search": reading.search,
     "repo_tree": reading.repo_tree,
+    "repomap": mapping.repomap,
     "patch": patching.patch,
     "chat": chatting.chat,
     "approval": chatting.approval,

@@ -17,7 +17,7 @@ LEVELS = [
     {"config", "trust"},
     {"sandbox"},
     {"eventlog", "workspace", "models", "policy"},
-    {"editing", "checkpoints", "jobs", "skills"},
+    {"editing", "checkpoints", "jobs", "skills", "index"},
     {"tools", "agents", "views"},
     {"usertools"},
     {"context"},

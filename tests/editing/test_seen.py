@@ -71,3 +71,13 @@ def test_it_does_not_grow_without_end():
 
     assert seen.digest("0") is None
     assert seen.digest("10049") == "x"
+
+
+def test_it_names_what_it_knows_the_last_at_the_end():
+    """What was shown again is the latest; what is gone is not named."""
+    seen = Seen()
+    for place in ("a", "b", "c", "a"):
+        seen.note(place, "1")
+    seen.forget("b")
+
+    assert seen.places() == ("c", "a")

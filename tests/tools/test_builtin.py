@@ -43,6 +43,7 @@ def test_the_tools_have_the_names_kinds_and_arguments_that_were_agreed():
             ["query", "id", "session_id", "kind", "path", "limit", "start_line", "end_line"],
             [],
         ),
+        "repo_map": (ToolKind.READ, (), ["query", "max_tokens"], []),
         "repo_tree": (ToolKind.READ, (), ["path", "depth"], []),
         "search": (
             ToolKind.READ,

@@ -111,6 +111,18 @@ def test_a_walk_that_is_called_off_ends(folder):
     assert (listing.entries, listing.truncated) == ((), True)
 
 
+def test_measured_it_says_how_large_files_are_and_when_they_changed(folder):
+    """As the disk has it; otherwise nobody asks for that."""
+    folder.write("file")
+    found = (folder.root / "file").stat()
+
+    (plain,) = walk_visible(folder, limit=9).entries
+    (measured,) = walk_visible(folder, limit=9, measured=True).entries
+
+    assert (plain.size, plain.changed_ns) == (0, 0)
+    assert (measured.size, measured.changed_ns) == (found.st_size, found.st_ctime_ns)
+
+
 @pytest.mark.parametrize("path", ["..", "/etc", "gone", "file"])
 def test_a_path_that_is_no_folder_of_the_workspace_is_refused(folder, path):
     """By the one door there is."""

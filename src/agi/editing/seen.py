@@ -70,6 +70,10 @@ class Seen:
         self._known.pop(place, None)
         self._failures.pop(place, None)
 
+    def places(self) -> tuple[str, ...]:
+        """The files the session knows, the one it was shown or wrote last at the end."""
+        return tuple(self._known)
+
     def digest(self, place: str) -> str | None:
         """What the session knows of a file, if only a part; None if it never saw it."""
         known = self._known.get(place)

@@ -19,6 +19,7 @@ from agi.tools.job_read import JobReadTool
 from agi.tools.job_stop import JobStopTool
 from agi.tools.read_file import ReadFileTool
 from agi.tools.recall import RecallTool
+from agi.tools.repo_map import RepoMapTool
 from agi.tools.repo_tree import RepoTreeTool
 from agi.tools.search import SearchTool
 from agi.tools.shell import ShellTool
@@ -47,6 +48,7 @@ def builtin_tools(env: Mapping[str, str] = _NOTHING) -> tuple[Tool, ...]:
         JobStopTool(),
         ReadFileTool(),
         RecallTool(),
+        RepoMapTool(),
         RepoTreeTool(),
         SearchTool(),
         ShellTool(),

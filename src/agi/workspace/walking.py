@@ -44,20 +44,24 @@ def walk_visible(
     limit: int,
     kept: Callable[[str, bool], bool] = lambda path, is_folder: False,
     everything: bool = False,
+    measured: bool = False,
     stop: threading.Event | None = None,
 ) -> Listing:
     """List a folder and those below it, as paths from it; folders in SKIPPED and what is ignored are left out.
 
-    `kept` is asked about a path that the rules leave out, `everything` takes no rule into account.
+    `kept` is asked about a path that the rules leave out, `everything` takes no rule into account,
+    `measured` also says how large files are and when they changed.
     """
     top = Rules([] if everything else rules_above(workspace, path))
     found: list[Entry] = []
     truncated = False
+    measure = _measure if measured else None
     with _opened(workspace, path) as start:
         ahead = deque([_Step("", 1, ((0, top),))])
         while ahead and len(found) <= limit and not (stop and stop.is_set()):
             step = ahead.popleft()
-            entries, more = _look_into(start, step, limit, kept, everything, ahead if step.level < depth else None)
+            ways = ahead if step.level < depth else None
+            entries, more = _look_into(start, step, limit, kept, everything, ways, measure)
             found += entries
             truncated = truncated or more
     return Listing(tuple(found[:limit]), truncated or len(found) > limit or bool(ahead))
@@ -70,6 +74,7 @@ def _look_into(
     kept: Callable[[str, bool], bool],
     everything: bool,
     ahead: deque[_Step] | None,
+    measure: Callable[[os.DirEntry[str]], tuple[int, int]] | None,
 ) -> tuple[list[Entry], bool]:
     """The entries of one folder; folders among them are put ahead. One that vanished or may not be read has none."""
     try:
@@ -78,7 +83,9 @@ def _look_into(
         return [], False
     try:
         with os.scandir(fd) as listed:
-            items = sorted(((item.name, _kind(item)) for item in islice(listed, limit + 1)), key=lambda one: one[0])
+            here = list(islice(listed, limit + 1))
+            items = sorted(((item.name, _kind(item)) for item in here), key=lambda one: one[0])
+            facts = {item.name: measure(item) for item in here} if measure else {}
         rules = step.rules if everything else _with_own(fd, items, step)
     except OSError:
         return [], False
@@ -91,7 +98,7 @@ def _look_into(
             continue
         if _is_ignored(path, rules, is_folder) and not kept(path, is_folder):
             continue
-        found.append(Entry(path, kind, 0))
+        found.append(Entry(path, kind, *facts.get(name, (0, 0))))
         if is_folder and ahead is not None:
             ahead.append(_Step(path, step.level + 1, rules))
     return found, len(items) > limit
@@ -111,6 +118,14 @@ def _is_ignored(path: str, rules: tuple[tuple[int, Rules], ...], is_folder: bool
         if verdict is not None:
             return verdict
     return False
+
+
+def _measure(item: os.DirEntry[str]) -> tuple[int, int]:
+    try:
+        found = item.stat(follow_symlinks=False)
+    except OSError:
+        return 0, 0
+    return found.st_size, found.st_ctime_ns
 
 
 def _kind(item: os.DirEntry[str]) -> Kind:

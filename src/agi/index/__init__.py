@@ -1,0 +1,1 @@
+"""What a workspace's source says: its symbols and who uses whom, kept up to date and ranked."""
