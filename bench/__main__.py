@@ -5,7 +5,18 @@ from __future__ import annotations
 import os
 import sys
 
-from bench import adapters, chatting, checkpoints, mapping, measures, patching, reading, remembering, sandboxing
+from bench import (
+    adapters,
+    chatting,
+    checkpoints,
+    context,
+    mapping,
+    measures,
+    patching,
+    reading,
+    remembering,
+    sandboxing,
+)
 
 ALL = {
     "start": measures.start,
@@ -18,6 +29,7 @@ ALL = {
     "imports": adapters.imports,
     "sandbox": sandboxing.sandbox,
     "long_session": measures.long_session,
+    "context": context.context,
     "checkpoint": checkpoints.checkpoint,
     "search": reading.search,
     "repo_tree": reading.repo_tree,

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from agi.errors import ModelError
-from agi.loop.mending import KEPT, MOST_PARTS, WORTH, may_mend, to_withhold
-from agi.models.scripted import Call, Fail, Say, Think
+from agi.loop.mending import MOST_PARTS, may_mend, to_withhold
+from agi.models.scripted import Fail, Say, Think
 from agi.protocol.commands import PostMessage
 from agi.protocol.messages import Message
 from agi.protocol.parts import Image, Reasoning, Text, ToolResultContent, ToolResultPart, plain_text
@@ -179,89 +179,6 @@ async def test_thoughts_that_are_refused_without_there_being_any_fail_the_turn(p
     assert len(place.model.requests) == 1
 
 
-# A conversation that is too long.
-
-
-def overflows(place, most: int):
-    """A model that refuses more than so many characters of results, and reads six files before it answers."""
-
-    def decide(request):
-        told = sum(
-            len(plain_text(part.content.parts))
-            for one in request.messages
-            for part in one.parts
-            if isinstance(part, ToolResultPart)
-        )
-        if told > most:
-            return (Fail(refusal("context_overflow")),)
-        calls = sum(message.role == "tool" for message in request.messages)
-        return (Call("read_file", {"path": f"{calls}.txt"}),) if calls < 6 else (Say("read them all"),)
-
-    for number in range(6):
-        (place.project / f"{number}.txt").write_text(f"line of file {number}\n" * 500)
-    place.model._decide = decide
-
-
-async def test_old_output_makes_room_and_the_turn_goes_on(place):
-    """The newest results stay, in the place of the others stands how much it was."""
-    overflows(place, most=30_000)
-
-    turn = await place.ask("read them all")
-
-    assert turn.status == "completed"
-    assert place.answer() == "read them all"
-    assert {code for code, _ in withheld(place)} == {"context_overflow"}
-    results = [message for message in place.model.requests[-1].messages if message.role == "tool"]
-    texts = [plain_text(message.parts[0].content.parts) for message in results]
-    assert "left out" in texts[0]
-    assert "characters" in texts[0]
-    assert "line of file 5" in texts[-1]
-    assert "line of file 0" in plain_text(place.messages()[2].parts[0].content.parts)
-
-
-async def test_a_provider_that_always_overflows_ends_the_turn_after_two_requests(place):
-    """Not one request more, whatever there is to leave out; and the error says what to do."""
-    (place.project / "a.txt").write_text("words\n" * 1000)
-    for _ in range(4):
-        place.model.calls("read_file", path="a.txt")
-        place.model.calls("git_status")
-    place.model.says("read")
-    await place.ask("read")
-    asked = len(place.model.requests)
-    place.model._decide = lambda request: (Fail(refusal("context_overflow")),)
-
-    turn = await place.ask("go on")
-
-    assert outcome(turn)["error"]["code"] == "context_overflow"
-    assert len(place.model.requests) == asked + 2
-
-
-async def test_an_overflow_with_nothing_to_leave_out_fails_at_once(place):
-    """A message of its own cannot be left out."""
-    place.model.fails(refusal("context_overflow")).then_says("never asked")
-
-    turn = await place.ask("a very long question")
-
-    assert outcome(turn)["error"]["code"] == "context_overflow"
-    assert len(place.model.requests) == 1
-
-
-async def test_one_single_output_that_is_too_long_does_not_jam_the_session(place):
-    """It is left out, and the model may ask for less of it."""
-    overflows(place, most=5000)
-
-    def decide(request, before=place.model._decide):
-        steps = before(request)
-        asked_before = any(message.role == "tool" for message in request.messages)
-        return (Say("too long for me"),) if asked_before and not isinstance(steps[0], Fail) else steps
-
-    place.model._decide = decide
-    turn = await place.ask("read it")
-
-    assert turn.status == "completed"
-    assert place.answer() == "too long for me"
-
-
 # Which ids, by themselves.
 
 
@@ -283,37 +200,16 @@ def results(*sizes: int) -> list[Message]:
 
 
 @pytest.mark.parametrize(
-    ("sizes", "left_out"),
-    [
-        ((), ()),
-        ((WORTH - 1,) * 9, ()),
-        ((WORTH,), ("c0",)),
-        ((WORTH,) * 2, ("c0",)),
-        ((WORTH,) * (KEPT + 1), ("c0",)),
-        ((WORTH,) * 6, ("c0", "c1", "c2", "c3")),
-        ((WORTH,) * 20, tuple(f"c{number}" for number in range(9))),
-        ((WORTH, 1, WORTH, 1, WORTH), ("c0",)),
-    ],
+    "code", ["provider_failed", "rate_limited", "provider_auth", "schema_refused", "context_overflow"]
 )
-def test_the_oldest_long_outputs_make_room(sizes, left_out):
-    """Few go all but the newest, of many the older half."""
-    assert to_withhold(refusal("context_overflow"), results(*sizes), {}) == left_out
-
-
-def test_what_is_withheld_already_makes_no_more_room():
-    """The next ones go."""
-    assert to_withhold(refusal("context_overflow"), results(*(WORTH,) * 4), {"c0": "context_overflow"}) == ("c1",)
-
-
-@pytest.mark.parametrize("code", ["provider_failed", "rate_limited", "provider_auth", "schema_refused"])
 def test_other_failures_leave_nothing_out(code):
     """They are not about what was said."""
-    assert to_withhold(refusal(code, "attachments/a.png"), results(WORTH, WORTH), {}) == ()
+    assert to_withhold(refusal(code, "attachments/a.png"), results(400, 400), {}) == ()
 
 
 def test_each_kind_of_refusal_is_mended_once_and_parts_a_few_times():
     """So that asking ends."""
-    assert may_mend("context_overflow", ["part_refused", "reasoning_refused"])
-    assert not may_mend("context_overflow", ["context_overflow"])
+    assert may_mend("schema_refused", ["part_refused", "reasoning_refused"])
+    assert not may_mend("schema_refused", ["schema_refused"])
     assert may_mend("part_refused", ["part_refused"] * (MOST_PARTS - 1))
     assert not may_mend("part_refused", ["part_refused"] * MOST_PARTS)

@@ -12,6 +12,7 @@ from msgspec import Raw
 
 from agi.protocol import events as ev
 from agi.protocol.checkpoints import ChangeCounts, Omission
+from agi.protocol.compaction import Dropped
 from agi.protocol.messages import Message, Usage
 from agi.protocol.parts import Artifact, Reasoning, Text, ToolCallContent, ToolCallPart
 from agi.protocol.policies import Budget, Budgets
@@ -95,6 +96,25 @@ EXAMPLES: list[ev.EventData] = [
     ev.SessionForked(session_id="sess_2", seq=7, messages=3),
     ev.ConversationReverted(to="turn_1", to_seq=3, messages=2, last_turn_id=None),
     ev.PartsWithheld(ids=("attachments/a.png", "part_1"), code="part_refused", reason="not a picture"),
+    ev.CompactionRequested(focus="the parser"),
+    ev.CompactionStarted(trigger="threshold", attempt=2, pre_tokens=90),
+    ev.ContextCompacted(
+        compaction_id="comp_1",
+        trigger="overflow",
+        pre_tokens=90,
+        post_tokens=9,
+        first_kept="msg_2",
+        last_message="msg_3",
+        carried=("msg_1",),
+        pruned=("call_1",),
+        summary="It went well.",
+        summarised_by="p/m",
+        record="Files changed:",
+        dropped=Dropped(messages=2, user=1, assistant=1, calls=1, tokens=81, first_message="msg_0"),
+        focus="the parser",
+    ),
+    ev.CompactionFailed(trigger="manual", code="not_shrunk", reason="It is short.", pre_tokens=9),
+    ev.CompactionUndone(compaction_id="comp_1"),
     ev.SessionCreated(
         id="sess_1",
         agent="build",

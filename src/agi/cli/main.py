@@ -219,6 +219,12 @@ def _gc(arguments: Arguments) -> int:
     return gc(arguments)
 
 
+def _compact(arguments: Arguments) -> int:
+    from agi.cli.compact import compact
+
+    return compact(arguments)
+
+
 def _repair(arguments: Arguments) -> int:
     from agi.cli.repair import repair
 
@@ -307,6 +313,7 @@ COMMANDS: dict[str, tuple[Command, Mapping[str, str]]] = {
         _gc,
         {**PROJECT, "--dry-run": FLAG, "--older-than": "AGE", "--max-size": "SIZE", "--keep": "N", "--json": FLAG},
     ),
+    "compact": (_compact, {**PROJECT, "--session": "ID", "--focus": "TEXT", "--undo": FLAG, "--json": FLAG}),
     "models": (_models, {**PROJECT, "--provider": "NAME", "--all": FLAG, "--json": FLAG, "--if-needed": FLAG}),
     "tools": (_tools, {**PROJECT, "--json": FLAG}),
     "skills": (_skills, {**PROJECT, "--json": FLAG}),

@@ -13,10 +13,10 @@ agi, a local-first agent harness: sessions with AI agents that work in your fold
   agi serve                   run the daemon                        agi sessions   list, show, export, remove
   agi trust                   let a project's own settings count    agi doctor     is everything in order?
   agi repair                  rebuild the log from its mirror       agi grants     what you allowed for longer
-  agi policy explain "<cmd>"  would it run, be asked about, or not? agi help NAME  more about one of these
-  agi jobs                    what runs in the background           agi undo       take back what the agent did
-  agi diff                    what it changed                       agi tools      what agents can use here
-  agi skills                  instructions agents can load here
+  agi policy explain "<cmd>"  would it run, be asked about, or not? agi undo       take back what the agent did
+  agi jobs                    what runs in the background           agi tools      what agents can use here
+  agi diff                    what it changed                       agi compact    make a conversation shorter
+  agi skills                  instructions agents can load here     agi help NAME  more about one of these
   agi search "<words>"        find what was said and done           agi notes      what agents should know here
   agi fork                    another session from here             agi gc         what takes room, and making some
 
@@ -187,6 +187,26 @@ latest of this folder.
 Examples:
   agi diff
   agi diff --turn turn_019a…
+"""
+
+COMPACT = """\
+agi compact [SESSION] [--focus TEXT] [--undo]
+
+Makes a session's conversation shorter for the model: old outputs are left out, what was said is summed up, and what
+the log itself knows (to-do list, files, jobs, your last message) is kept word by word. The log keeps everything, so it
+can be undone. While a turn runs, it is done before the model is asked next.
+
+  SESSION            the beginning or the end of its id will do (default: the latest of this folder)
+  -s, --session ID   the same
+  --focus TEXT       what the summary should dwell on
+  --undo             tell the model again what it was told before
+  --json             for programs
+  --project PATH     the folder (default: this one)
+
+Examples:
+  agi compact
+  agi compact --focus "the parser; forget the docs"
+  agi compact --undo
 """
 
 UNDO = """\
@@ -411,6 +431,7 @@ BY_COMMAND = {
     "undo": UNDO,
     "fork": FORK,
     "gc": GC,
+    "compact": COMPACT,
     "models": MODELS,
     "tools": TOOLS,
     "skills": SKILLS,

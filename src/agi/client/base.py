@@ -17,6 +17,7 @@ from agi.protocol.commands import (
     Approve,
     Cancel,
     CollectGarbage,
+    Compact,
     CreateSession,
     ForkSession,
     MoveToBackground,
@@ -24,6 +25,7 @@ from agi.protocol.commands import (
     Revert,
     SetTrust,
 )
+from agi.protocol.compaction import Compacted
 from agi.protocol.events import Event
 from agi.protocol.grants import Grant
 from agi.protocol.jobs import Job, JobOutput
@@ -195,6 +197,9 @@ class Client(Protocol):
 
     async def revert(self, session_id: str, command: Revert) -> Reverted:
         """Take back what a session did since a point, or say what that would mean."""
+
+    async def compact(self, session_id: str, command: Compact) -> Compacted:
+        """Make a conversation shorter for the model, or undo that."""
 
     async def models(self) -> ModelList:
         """The models that can be asked for."""

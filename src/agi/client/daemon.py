@@ -28,6 +28,7 @@ from agi.protocol.commands import (
     Approve,
     Cancel,
     CollectGarbage,
+    Compact,
     CreateSession,
     ForkSession,
     MoveToBackground,
@@ -36,6 +37,7 @@ from agi.protocol.commands import (
     SetTrust,
     UploadAttachment,
 )
+from agi.protocol.compaction import Compacted
 from agi.protocol.events import Event, parse_envelope
 from agi.protocol.grants import Grant
 from agi.protocol.jobs import Job, JobOutput
@@ -211,6 +213,10 @@ class DaemonClient:
     async def revert(self, session_id: str, command: Revert) -> Reverted:
         """Take back what a session did since a point, or say what that would mean."""
         return await self._ask("POST", f"{_at(session_id)}/revert", Reverted, command)
+
+    async def compact(self, session_id: str, command: Compact) -> Compacted:
+        """Make a conversation shorter for the model, or undo that."""
+        return await self._ask("POST", f"{_at(session_id)}/compact", Compacted, command)
 
     async def models(self) -> ModelList:
         """The models that can be asked for."""

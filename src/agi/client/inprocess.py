@@ -28,6 +28,7 @@ from agi.protocol.commands import (
     Approve,
     Cancel,
     CollectGarbage,
+    Compact,
     CreateSession,
     ForkSession,
     MoveToBackground,
@@ -35,6 +36,7 @@ from agi.protocol.commands import (
     Revert,
     SetTrust,
 )
+from agi.protocol.compaction import Compacted
 from agi.protocol.events import Event
 from agi.protocol.explanations import Explanation
 from agi.protocol.grants import Grant
@@ -177,6 +179,10 @@ class InProcessClient:
     async def revert(self, session_id: str, command: Revert) -> Reverted:
         """Take back what a session did since a point, or say what that would mean."""
         return await self._harness.revert(session_id, command)
+
+    async def compact(self, session_id: str, command: Compact) -> Compacted:
+        """Make a conversation shorter for the model, or undo that."""
+        return await self._harness.compact(session_id, command)
 
     async def models(self) -> ModelList:
         """The models that can be asked for."""

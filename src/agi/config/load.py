@@ -34,6 +34,7 @@ from agi.config.values import (
 )
 from agi.errors import ConfigError
 from agi.protocol.checkpoints import CheckpointPolicy
+from agi.protocol.compaction import CompactionPolicy
 from agi.protocol.policies import ApprovalPolicy, Budget, PatchReviewPolicy, TitlePolicy, VerifyPolicy
 from agi.protocol.storage import RetentionPolicy
 
@@ -194,6 +195,7 @@ def _build(settings: Settings) -> Config:
         skills=replace(SkillsSettings(), **said(settings.skills)),
         titles=replace(TitlePolicy(), **said(settings.titles)),
         retention=replace(RetentionPolicy(), **said(settings.retention)),
+        compaction=replace(CompactionPolicy(), **said(settings.compaction)),
         agents=_each(settings.agents, AgentSettings()),
     )
 

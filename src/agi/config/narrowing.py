@@ -15,6 +15,7 @@ from agi.config.settings import (
     ApprovalSection,
     BudgetSection,
     CheckpointsSection,
+    CompactionSection,
     LimitsSection,
     LocalSection,
     PatchReviewSection,
@@ -28,6 +29,7 @@ from agi.config.settings import (
 )
 from agi.config.values import Config, LocalSettings, ProviderSettings, SandboxMode, SandboxSettings, SkillsSettings
 from agi.protocol.checkpoints import CheckpointPolicy
+from agi.protocol.compaction import CompactionPolicy
 from agi.protocol.policies import (
     ApprovalPolicy,
     Budget,
@@ -68,6 +70,7 @@ def narrow(project: Settings, user: Config) -> tuple[Settings, tuple[str, ...]]:
         skills=_skills(sieve, _or(project.skills, SkillsSection()), user.skills),
         titles=_titles(sieve, _or(project.titles, TitlesSection()), user.titles),
         retention=_retention(sieve, _or(project.retention, RetentionSection())),
+        compaction=_compaction(sieve, _or(project.compaction, CompactionSection()), user.compaction),
         agents={
             name: _agent(sieve, f"agents.{name}", section, user.max_steps(name) or step_limit(name))
             for name, section in _or(project.agents, {}).items()
@@ -242,6 +245,19 @@ def _retention(sieve: _Sieve, section: RetentionSection) -> RetentionSection:
         max_age_days=sieve.drop("retention.maxAgeDays", section.max_age_days),
         max_bytes=sieve.drop("retention.maxBytes", section.max_bytes),
         keep_sessions=sieve.drop("retention.keepSessions", section.keep_sessions),
+    )
+
+
+def _compaction(sieve: _Sieve, section: CompactionSection, user: CompactionPolicy) -> CompactionSection:
+    """Which model sums up is a choice like any other; what makes more calls of it than the user wants is not."""
+    turned_on = section.enabled is True and not user.enabled
+    sooner = not isinstance(section.threshold, UnsetType) and section.threshold < user.threshold
+    return CompactionSection(
+        enabled=sieve.drop("compaction.enabled", section.enabled, if_=turned_on),
+        threshold=sieve.drop("compaction.threshold", section.threshold, if_=sooner),
+        reserve_tokens=sieve.drop("compaction.reserveTokens", section.reserve_tokens),
+        keep_recent_tokens=sieve.drop("compaction.keepRecentTokens", section.keep_recent_tokens),
+        model=section.model,
     )
 
 

@@ -216,6 +216,21 @@ class RetentionSection(Section, frozen=True, kw_only=True):
     """So many of the latest stay in any case."""
 
 
+class CompactionSection(Section, frozen=True, kw_only=True):
+    """`compaction`."""
+
+    enabled: bool | UnsetType = UNSET
+    """Whether long conversations are made shorter by themselves."""
+    threshold: Annotated[float, Meta(ge=0.1, le=1)] | UnsetType = UNSET
+    """The share of the model's window at which that happens."""
+    reserve_tokens: Annotated[int, Meta(ge=0, le=10**9)] | UnsetType | None = UNSET
+    """What stays free for the answer; null is what the model can say, and at most a quarter of its window."""
+    keep_recent_tokens: Annotated[int, Meta(ge=0, le=10**9)] | UnsetType = UNSET
+    """How much of the end stays as it is."""
+    model: ModelRef | UnsetType | None = UNSET
+    """Who writes summaries: `provider/model`; null is the session's own model."""
+
+
 class AgentSection(Section, frozen=True, kw_only=True):
     """`agents.<name>`."""
 
@@ -256,6 +271,8 @@ class Settings(Section, frozen=True, kw_only=True):
     """How sessions get their titles."""
     retention: RetentionSection | UnsetType = UNSET
     """How long sessions are kept."""
+    compaction: CompactionSection | UnsetType = UNSET
+    """How long conversations are made shorter."""
     agents: dict[str, AgentSection] | UnsetType = UNSET
     """Limits by agent."""
     auth: AuthMode | UnsetType = UNSET
@@ -279,6 +296,7 @@ SECTIONS: dict[type[Struct], dict[str, type[Struct]]] = {
         "skills": SkillsSection,
         "titles": TitlesSection,
         "retention": RetentionSection,
+        "compaction": CompactionSection,
         "local": LocalSection,
     },
     ProviderSection: {"timeouts": TimeoutsSection},

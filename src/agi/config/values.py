@@ -11,6 +11,7 @@ from typing import Literal, NoReturn
 from msgspec import Struct
 
 from agi.protocol.checkpoints import CheckpointPolicy
+from agi.protocol.compaction import CompactionPolicy
 from agi.protocol.policies import ApprovalPolicy, Budget, PatchReviewPolicy, TitlePolicy, VerifyPolicy
 from agi.protocol.storage import RetentionPolicy
 
@@ -190,6 +191,8 @@ class Config(Struct, frozen=True, kw_only=True):
     """How sessions get their titles."""
     retention: RetentionPolicy = RetentionPolicy()
     """How long sessions are kept."""
+    compaction: CompactionPolicy = CompactionPolicy()
+    """How long conversations are made shorter."""
     agents: Mapping[str, AgentSettings] = {}
     """Limits by agent."""
     auth: AuthMode = "auto"

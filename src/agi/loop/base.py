@@ -14,7 +14,8 @@ from agi.models.base import Model, ModelRequest
 from agi.models.breaker import Breaker
 from agi.policy.approval import Decision
 from agi.policy.detecting import Checks
-from agi.protocol.events import EventData, ModelOutputDelta, Verification, VerificationCompleted
+from agi.protocol.compaction import CompactionPolicy, CompactionRequest
+from agi.protocol.events import ContextCompacted, EventData, ModelOutputDelta, Verification, VerificationCompleted
 from agi.protocol.messages import Message, StopReason, Usage
 from agi.protocol.parts import Json
 from agi.protocol.policies import Budget, PatchReviewPolicy, VerifyPolicy
@@ -25,6 +26,7 @@ from agi.views.state import Answer, TurnState
 
 if TYPE_CHECKING:
     from agi.tools.base import Preview
+    from agi.views.recorded import Recorded
     from agi.workspace.fingerprint import Tree
 
 
@@ -39,6 +41,18 @@ class Journal(Protocol):
 
     def withheld(self) -> Mapping[str, str]:
         """What models are no longer told: refs and ids, and why."""
+
+    def compaction(self) -> ContextCompacted | None:
+        """What stands for the beginning of the conversation; None if models are told all of it."""
+
+    def compaction_asked(self) -> CompactionRequest | None:
+        """A compaction that somebody asked for and did not get yet."""
+
+    def compacted_to(self) -> int:
+        """Tokens that a compaction could do nothing about; 0 if none failed."""
+
+    def recorded(self) -> Recorded:
+        """What the log knows of the conversation by itself."""
 
     def was_noticed(self, code: str) -> bool:
         """Whether a notice of this code was given in this session."""
@@ -149,6 +163,9 @@ class Plan(Struct, frozen=True, kw_only=True):
     review: PatchReviewPolicy
     reviewer: Callable[[], Model] | None = None
     """Who reviews changes; None is the model that answers."""
+    compaction: CompactionPolicy = CompactionPolicy()
+    summariser: Callable[[], Model] | None = None
+    """Who sums up a conversation that gets too long; None is the model that answers."""
 
 
 class Ports(Struct, frozen=True, kw_only=True):

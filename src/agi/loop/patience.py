@@ -1,4 +1,4 @@
-"""Asking until there is an answer: waiting out a busy provider, mending what it refuses, turning to another model.
+"""Asking until there is an answer: making room, waiting for a busy provider, mending what it refuses, asking others.
 
 Pauses are visible, honour what the provider asked for, and can be canceled like any other moment of the turn. What was
 half said is in the log as an error and is not told again. May import: errors, protocol, models.base, loop.
@@ -17,6 +17,7 @@ import msgspec
 from agi.errors import ModelError
 from agi.loop.asking import ask_model
 from agi.loop.base import Plan, Ports
+from agi.loop.compacting import Compactor, exhausted
 from agi.loop.history import normalise
 from agi.loop.mending import may_mend, to_withhold
 from agi.loop.shaping import Shape
@@ -52,6 +53,7 @@ class Asker:
         self._ports = ports
         self._shape = shape
         self._worked = worked
+        self._room = Compactor(ports, worked)
 
     async def ask(self, history: Sequence[Message]) -> Asked:
         """Ask until there is an answer, or a limit is reached; raises what neither waiting nor mending helps.
@@ -60,12 +62,13 @@ class Asker:
         """
         attempt, waited = 0, 0.0
         mended: list[str] = []
+        self._room.begin()
         while True:
-            allowed = allowance(self.plan, self._ports, history, self._worked())
+            allowed, told = await self._allowed(history)
             if allowed.stop:
                 return Asked(None, allowed)
             try:
-                return Asked(await self._once(history, allowed), allowed)
+                return Asked(await self._once(told, allowed), allowed)
             except ModelError as error:
                 attempt += 1
                 pause = _pause(error, attempt)
@@ -74,7 +77,10 @@ class Asker:
                 if await self._switch(error, attempt, pause):
                     attempt, waited = 0, 0.0
                     mended.clear()
+                    self._room.begin()
                     continue
+                if error.code == "context_overflow":
+                    raise exhausted(self.plan, error) from error
                 if not error.retryable or waited + pause > PATIENCE_S:
                     raise
                 if outlasts(self.plan, self._worked(), pause):
@@ -82,6 +88,15 @@ class Asker:
                 waited += pause
                 await self._ports.journal.emit(_said(self.plan, error, attempt, pause))
                 await asyncio.sleep(pause)
+
+    async def _allowed(self, history: Sequence[Message]) -> tuple[Allowance, list[Message]]:
+        """What may be said, and what is told for it: limits come first, since making room costs something too."""
+        told = self._room.told(history)
+        allowed = allowance(self.plan, self._ports, told, self._worked())
+        if allowed.stop or not await self._room.before_call(self.plan, history):
+            return allowed, told
+        told = self._room.told(history)
+        return allowance(self.plan, self._ports, told, self._worked()), told
 
     async def _once(self, history: Sequence[Message], allowed: Allowance) -> Message:
         notice = price_notice(self.plan, self._ports)
@@ -103,6 +118,8 @@ class Asker:
 
     async def _mend(self, error: ModelError, history: Sequence[Message], mended: list[str]) -> bool:
         """Change what the provider refuses; False if that cannot be done, or did not help before."""
+        if error.code == "context_overflow":
+            return await self._room.after_overflow(self.plan, history)
         if not may_mend(error.code, mended):
             return False
         mended.append(error.code)

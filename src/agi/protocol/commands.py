@@ -129,6 +129,13 @@ class ForkSession(Command, frozen=True, kw_only=True, forbid_unknown_fields=True
     model: Name | None = None
 
 
+class Compact(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Make the conversation shorter for the model, dwelling on `focus`; or `undo` the last time that was done."""
+
+    focus: Annotated[str, Meta(max_length=2000)] = ""
+    undo: bool = False
+
+
 class OneShotMessage(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One message of a one-shot's context."""
 

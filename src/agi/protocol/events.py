@@ -12,6 +12,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from agi.protocol.checkpoints import ChangeCounts, CheckpointCause, Omission
+from agi.protocol.compaction import CompactionTrigger, Dropped
 from agi.protocol.forks import ForkedFrom
 from agi.protocol.grants import Grant, Remember
 from agi.protocol.hunks import Hunk
@@ -177,8 +178,72 @@ class PartsWithheld(EventData, frozen=True, kw_only=True):
     ids: tuple[str, ...]
     """Refs of attachments, ids of reasoning parts, ids of tool calls whose output is left out."""
     code: str
-    """Why: `part_refused`, `reasoning_refused` or `context_overflow`."""
+    """Why: `part_refused` or `reasoning_refused`; in older logs also `context_overflow`."""
     reason: str
+
+
+class CompactionRequested(EventData, frozen=True, kw_only=True):
+    """Somebody wants the conversation made shorter: before the model is asked next, or now if nothing runs."""
+
+    TYPE: ClassVar[str] = "compaction_requested"
+    focus: str = ""
+    """What the summary should dwell on."""
+
+
+class CompactionStarted(EventData, frozen=True, kw_only=True):
+    """The conversation is being made shorter; nothing has changed yet."""
+
+    TYPE: ClassVar[str] = "compaction_started"
+    trigger: CompactionTrigger
+    attempt: int = 1
+    pre_tokens: int = 0
+
+
+class ContextCompacted(EventData, frozen=True, kw_only=True):
+    """Models are told the conversation from `first_kept` on; what stands for the rest of it is here.
+
+    The last one that is neither undone nor taken back says by itself what models are told.
+    """
+
+    TYPE: ClassVar[str] = "context_compacted"
+    compaction_id: str
+    trigger: CompactionTrigger
+    pre_tokens: int
+    post_tokens: int
+    first_kept: str = ""
+    """The first message that is told as it was; empty if all are."""
+    last_message: str = ""
+    """The last message there was: costs reported up to it say nothing about what is told from now on."""
+    carried: tuple[str, ...] = ()
+    """Earlier messages that are told as they were all the same: the user's last one, and those of the system."""
+    pruned: tuple[str, ...] = ()
+    """Calls whose output is left out of messages that are told."""
+    summary: str = ""
+    """What happened before `first_kept`, in the words of `summarised_by`."""
+    summarised_by: str = ""
+    """The model, as `provider/model`; empty if the summary was put together from the log alone."""
+    record: str = ""
+    """What the log itself knows of that time: the list of things to do, files touched, jobs, verification."""
+    dropped: Dropped = Dropped()
+    focus: str = ""
+
+
+class CompactionFailed(EventData, frozen=True, kw_only=True):
+    """The conversation could not be made shorter, or need not be; it is as it was."""
+
+    TYPE: ClassVar[str] = "compaction_failed"
+    trigger: CompactionTrigger
+    code: str
+    """`not_shrunk`, `nothing_to_compact`, `canceled`, or the code of an error."""
+    reason: str
+    pre_tokens: int = 0
+
+
+class CompactionUndone(EventData, frozen=True, kw_only=True):
+    """Models are told again what they were told before a compaction."""
+
+    TYPE: ClassVar[str] = "compaction_undone"
+    compaction_id: str
 
 
 class UsageRecorded(EventData, frozen=True, kw_only=True):

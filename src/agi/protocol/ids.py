@@ -20,6 +20,7 @@ CHECKPOINT = "ckpt"
 JOB = "job"
 GRANT = "grant"
 NOTE = "note"
+COMPACTION = "comp"
 
 _PATTERN = re.compile(r"[a-z]{3,5}_[0-9a-f]{32}", re.ASCII)
 _lock = threading.Lock()

@@ -39,6 +39,11 @@ class Usage(Struct, frozen=True, kw_only=True):
     requests: int = 0
     cost_usd: float | None = None
 
+    @property
+    def told(self) -> int:
+        """What is sent again with the next call: all that went in, and what was said; thoughts are not."""
+        return self.input_tokens + max(0, self.output_tokens - self.reasoning_tokens)
+
     def plus(self, other: Usage) -> Usage:
         """Add up; money stays unknown only while nothing is known."""
         known = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]

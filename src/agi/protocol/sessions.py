@@ -99,6 +99,8 @@ class Session(Struct, frozen=True, kw_only=True):
     """The resource it was begun for, if any."""
     forked_from: ForkedFrom | None = None
     """Where it was forked from another session; null if it began by itself."""
+    context_tokens: int = 0
+    """How much the model was told and said last, by which it is decided when to compact; 0 is unknown."""
 
 
 class ErrorInfo(Struct, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ from agi.protocol.commands import Cancel, Command
 from agi.server.answers import Json
 from agi.server.request import Request
 from agi.server.routes import Route
+from agi.views.queries import Turn
 
 
 class Canceled(Struct, frozen=True, kw_only=True):
@@ -38,7 +39,9 @@ async def cancel(request: Request[Cancel, None]) -> ASGIApp:
     """Stop what runs and drop what is queued, or just one turn; waits a moment for it to be over."""
     turn_ids = await request.harness.cancel(request.session_id, request.body)
     waits = [asyncio.ensure_future(request.harness.wait_turn(request.session_id, turn)) for turn in turn_ids]
-    _, late = await asyncio.wait(waits, timeout=request.shared.settings.cancel_wait_s)
+    late: set[asyncio.Future[Turn]] = set()
+    if waits:  # there are none where a compaction was canceled
+        _, late = await asyncio.wait(waits, timeout=request.shared.settings.cancel_wait_s)
     for wait in late:
         wait.cancel()
     await asyncio.gather(*waits, return_exceptions=True)

@@ -38,6 +38,8 @@ SAID = frozenset(
         "model_output_completed",
         "model_switched",
         "parts_withheld",
+        "context_compacted",
+        "compaction_undone",
         "tool_call_started",
         "tool_call_completed",
         "turn_completed",

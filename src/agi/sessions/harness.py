@@ -32,6 +32,7 @@ from agi.models.base import Model
 from agi.protocol import commands
 from agi.protocol import events as ev
 from agi.protocol.checkpoints import Reverted, SessionDiff
+from agi.protocol.compaction import Compacted
 from agi.protocol.grants import Grant
 from agi.protocol.ids import PART, SESSION, TURN, new_id
 from agi.protocol.messages import Message
@@ -245,7 +246,7 @@ class Harness:
     async def delete_session(self, session_id: str) -> None:
         """Remove a session for good; a running one must be canceled first."""
         state = self.state(session_id)
-        if state.turn is not None or state.queue:
+        if state.turn is not None or state.queue or state.compaction is not None:
             raise Conflict("The session is running.", code="session_running", hint="Cancel it first.")
         await self.jobs.end_all(session_id, "the session was deleted")
         await self._delete(session_id)
@@ -311,7 +312,7 @@ class Harness:
         await look_around(site, state, queued)
         state = self.state(state.id)  # again: looking takes a moment
         started = turn_started(site, state, queued)
-        busy = state.turn is not None or bool(state.queue)
+        busy = state.turn is not None or bool(state.queue) or state.compaction is not None
         entries: list[Entry] = []
         if message is not None:
             if state.title is None:
@@ -339,7 +340,7 @@ class Harness:
 
         def check(db: sqlite3.Connection) -> None:
             state = queries.session_state(db, session_id)
-            if state.turn is not None or state.queue:
+            if state.turn is not None or state.queue or state.compaction is not None:
                 raise Conflict("The session is busy.")
             if allowed is not None:
                 allowed(db)
@@ -413,6 +414,13 @@ class Harness:
         """Take back what a session did since a point, or say what that would mean."""
         await self._ready()
         return await self._undo().revert(session_id, command)
+
+    async def compact(self, session_id: str, command: commands.Compact) -> Compacted:
+        """Make a conversation shorter for the model, now or before the running turn's next call; or undo that."""
+        await self._ready()
+        from agi.sessions.compacting import Compacting  # late: hardly any run asks for it
+
+        return await Compacting(self.log, self.runners).compact(session_id, command)
 
     def _undo(self) -> Undoing:
         if self._undoing is None:

@@ -8,16 +8,29 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from agi.eventlog.base import Entries, Entry, Lease
 from agi.eventlog.log import EventLog
-from agi.protocol.events import Event, EventData, ModelOutputCompleted, ModelOutputDelta, VerificationCompleted
+from agi.protocol.compaction import CompactionRequest
+from agi.protocol.events import (
+    ContextCompacted,
+    Event,
+    EventData,
+    ModelOutputCompleted,
+    ModelOutputDelta,
+    VerificationCompleted,
+)
 from agi.protocol.messages import Message, Usage
-from agi.views import queries
+from agi.views import queries, told
+from agi.views.compactions import in_force
 from agi.views.ledger import Ledger
 from agi.views.state import Agreed, SessionState, TurnState, fold
+
+if TYPE_CHECKING:
+    from agi.views.recorded import Recorded
 
 FIRST_WAIT_S = 0.25
 LONGEST_WAIT_S = 4.0
@@ -30,7 +43,7 @@ PIECE = 1024
 class Journal:
     """Writes one turn's events under the session's lease."""
 
-    def __init__(self, log: EventLog, session_id: str, turn_id: str, lease: Lease, seq: int) -> None:
+    def __init__(self, log: EventLog, session_id: str, turn_id: str | None, lease: Lease, seq: int) -> None:
         self._log = log
         self.session_id = session_id
         self.turn_id = turn_id
@@ -49,6 +62,7 @@ class Journal:
         self._timer: asyncio.TimerHandle | None = None
         self._under_way: asyncio.Future[list[Event]] | None = None
         self._seq = seq
+        self._compaction: tuple[int, ContextCompacted | None] = (0, None)
 
     def state(self) -> SessionState:
         """The session as the log has it, or will have it once what is deferred is written."""
@@ -70,6 +84,28 @@ class Journal:
     def withheld(self) -> Mapping[str, str]:
         """What models are no longer told: refs and ids, and why."""
         return self.state().withheld
+
+    def compaction(self) -> ContextCompacted | None:
+        """What stands for the beginning of the conversation; None if models are told all of it."""
+        state = self.state()
+        seq = in_force(state.compactions, state.reverts)
+        if seq != self._compaction[0]:
+            self._compaction = (seq, told.compaction_of(self._log.db, state))
+        return self._compaction[1]
+
+    def compaction_asked(self) -> CompactionRequest | None:
+        """A compaction that somebody asked for and did not get yet."""
+        return self.state().compaction
+
+    def compacted_to(self) -> int:
+        """Tokens that a compaction could do nothing about; 0 if none failed."""
+        return self.state().compacted_to
+
+    def recorded(self) -> Recorded:
+        """What the log knows of the conversation by itself."""
+        from agi.views.recorded import recorded  # late: only a compaction asks
+
+        return recorded(self._log.db, self.state())
 
     def approved(self, call_id: str) -> Agreed:
         """What a call may do, after all that was shown and answered about it."""

@@ -75,6 +75,8 @@ async def disown(log: EventLog) -> int:
 def _closed(log: EventLog, state: SessionState) -> list[Entry]:
     entries: list[Entry] = [(None, ev.GrantsDropped(reason=REASON))] if state.grants else []
     turn = state.turn
+    if state.compaction is not None:
+        entries.append((None, ev.CompactionFailed(trigger="manual", code="canceled", reason=REASON)))
     if turn is not None:
         history = queries.turn_messages(log.db, state.id, turn.id)
         entries += [(turn.id, data) for data in after_cancel(turn, history, REASON)]

@@ -42,10 +42,13 @@ from agi.sessions.turns import limits
 from agi.tools.base import UNFINISHED, Registry
 from agi.views import queries
 from agi.views.state import SessionState, TurnState
+from agi.views.told import told_messages
 
 RESUMES = 3
 """How often a turn may be cut off by crashes before it counts as the cause of them."""
 WAIT_ELSEWHERE_S = 0.5
+WORTH_LEARNING = 2000
+"""Tokens of a conversation from which on it matters how much the model takes, and its server is asked."""
 
 
 class Runner:
@@ -71,6 +74,7 @@ class Runner:
         self._lease: Lease | None = None
         self._turn_task: asyncio.Task[Outcome] | None = None
         self._turn_id = ""
+        self._compaction: asyncio.Task[None] | None = None
         self._people: Approvals | None = None
         self._seen = seen
         self._on_answered = on_answered
@@ -97,6 +101,9 @@ class Runner:
         if taken_over and not await self._take_lease():
             return True
         state = queries.session_state(self._log.db, self.session_id)  # again: it may have changed while we waited
+        if state.turn is None and not state.queue:
+            await self._compact(state)
+            return True
         if state.turn is not None and taken_over:
             await self._resume(state, state.turn)
         elif state.turn is None and state.queue:
@@ -106,7 +113,7 @@ class Runner:
 
     def _has_work(self) -> bool:
         state = queries.session_state(self._log.db, self.session_id)
-        return state.turn is not None or bool(state.queue)
+        return state.turn is not None or bool(state.queue) or state.compaction is not None
 
     async def _take_lease(self) -> bool:
         try:
@@ -198,7 +205,8 @@ class Runner:
         site = self._sites.get(state.workspace_path)
         # A server that was found when the turn began has to be found again after a restart.
         await site.models.look_around(turn.provider)
-        if any(budget.usd is not None for budget in limits(state.budget, site.config)):
+        sized = site.config.compaction.enabled and state.context_tokens >= WORTH_LEARNING
+        if sized or any(budget.usd is not None for budget in limits(state.budget, site.config)):
             await site.facts.learn(turn.provider, proxies=self._sites.proxies)
         return await site.own_tools.joined(site, self._registry)
 
@@ -230,7 +238,7 @@ class Runner:
             fallback=lambda provider, name: fallback(site, provider, name),
             breaker=lambda provider: self._sites.breaker(site, provider),
             facts=site.facts,
-            history=tuple(queries.history(self._log.db, state.id)),
+            history=tuple(told_messages(self._log.db, state, turn.id)),
             options=turn.options or {},
             schema=checked_schema(turn.options),
             media=TurnMedia(site, Files(self._session_folder()).read, self._sites.proxies),
@@ -241,7 +249,9 @@ class Runner:
             verify=config.verify,
             verify_asks=not site.trusted or bool(site.no_commands()),
             review=config.patch_review,
-            reviewer=reviewer(site),
+            reviewer=named_model(site, config.patch_review.model),
+            compaction=config.compaction,
+            summariser=named_model(site, config.compaction.model),
         )
         lasting = self._sites.grants(site)
         toolbox = Toolbox(
@@ -269,6 +279,34 @@ class Runner:
         self._people = Approvals(self._log, self.session_id, turn.approval_timeout_s if patience is None else patience)
         return plan, Ports(journal=journal, toolbox=toolbox, people=self._people)
 
+    async def _compact(self, state: SessionState) -> None:
+        """Make the compaction that somebody asked for, while nothing else runs."""
+        if state.compaction is None or self._lease is None:
+            return
+        from agi.sessions.compacting import IdleJournal, compact_idle  # late: few sessions are asked for it
+
+        site = self._sites.get(state.workspace_path)
+        idle = TurnState(id="", message_id="", agent="", provider="", model="", started_at=state.updated_at)
+        journal = IdleJournal(self._log, self.session_id, self._lease, state.last_seq, idle)
+
+        async def prepare() -> tuple[Plan, Ports]:
+            nobody = QueuedTurn(turn_id="", message_id="")
+            await look_around(site, state, nobody)
+            who = turn_started(site, state, nobody)
+            idle.agent, idle.provider, idle.model = who.agent, who.provider, who.model
+            return self._plan(state, idle, journal, await self._look_up(state, idle))
+
+        self._compaction = asyncio.create_task(compact_idle(journal, prepare), name=f"compact {self.session_id}")
+        try:
+            await asyncio.shield(self._compaction)
+        except asyncio.CancelledError:
+            if not self._compaction.cancelled():  # the process is stopping: it is made at the next start
+                self._compaction.cancel()
+                await asyncio.gather(self._compaction, return_exceptions=True)
+                raise
+        finally:
+            self._compaction = None
+
     def cancel_turn(self, turn_id: str) -> None:
         """Stop the turn if it is the one that is running here."""
         if self._turn_task is not None and self._turn_id == turn_id:
@@ -277,6 +315,8 @@ class Runner:
     def _hear(self, event: ev.Event) -> None:
         if event.type == "cancel_requested" and event.turn_id:
             self.cancel_turn(event.turn_id)
+        elif self._compaction and isinstance(event.data, ev.CompactionFailed) and event.data.code == "canceled":
+            self._compaction.cancel()
 
     def _loose_ends(self, turn: TurnState, journal: Journal) -> list[ev.EventData]:
         messages = journal.deferred_messages()
@@ -301,9 +341,8 @@ def _our_failure(problem: Exception) -> Outcome:
     return Outcome(stop_reason="error", error=error)
 
 
-def reviewer(site: Site) -> Callable[[], Model] | None:
-    """The model that reviews changes, where one is configured; asked for when it is needed."""
-    named = site.config.patch_review.model
+def named_model(site: Site, named: str | None) -> Callable[[], Model] | None:
+    """A model that is configured for one purpose, as `provider/model`; asked for when it is needed."""
     return None if named is None else lambda: site.models.resolve(*named.split("/", 1))
 
 

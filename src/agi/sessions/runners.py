@@ -45,7 +45,7 @@ class Runners:
         """Keep an idle session from running for a while; what comes meanwhile waits in line. Raises Conflict."""
         while True:
             state = queries.session_state(self._log.db, session_id)
-            if state.turn is not None or state.queue or session_id in self._held:
+            if state.turn is not None or state.queue or state.compaction is not None or session_id in self._held:
                 raise Conflict("The session is running.", code="session_running", hint="Cancel it, or wait for it.")
             if session_id not in self._tasks:
                 break
@@ -79,7 +79,7 @@ class Runners:
     def _is_over(self, session_id: str) -> bool:
         """Asked by a runner that found nothing to do; from here on a new message starts a new one."""
         state = queries.session_state(self._log.db, session_id)
-        if state.turn is not None or state.queue:
+        if state.turn is not None or state.queue or state.compaction is not None:
             return False
         self._tasks.pop(session_id, None)
         self._failures.pop(session_id, None)

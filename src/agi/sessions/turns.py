@@ -29,6 +29,8 @@ def to_cancel(state: SessionState, turn_id: str | None) -> tuple[str, ...]:
 
 def cancel_entries(state: SessionState, turn_ids: list[str], reason: str) -> list[Entry]:
     """A running turn is asked to stop; queued ones are dropped, and with nothing left the session is over."""
+    if not turn_ids and state.compaction is not None:
+        return [(None, ev.CompactionFailed(trigger="manual", code="canceled", reason=reason or "Canceled."))]
     if not turn_ids:
         raise Conflict("Nothing is running or queued.", code="nothing_to_cancel", hint="There is nothing to stop.")
     running = state.turn.id if state.turn else None

@@ -26,7 +26,7 @@ from agi.protocol.parts import (
 from agi.protocol.resources import ResourceTag
 from agi.protocol.sessions import TurnOptions, TurnStatus
 from agi.protocol.times import to_rfc3339
-from agi.views.segments import END, Revert, counts, segments
+from agi.views.segments import END, Revert, Segment, counts, segments
 from agi.views.state import SessionState
 from agi.views.tables import QUEUED
 
@@ -188,9 +188,17 @@ def history(db: sqlite3.Connection, session_id: str) -> list[Message]:
 
 def history_at(db: sqlite3.Connection, session_id: str, end: int) -> list[Message]:
     """The conversation as it stood at an event."""
+    return history_between(db, session_id, segments(session_state(db, session_id).reverts, end))
+
+
+def history_between(
+    db: sqlite3.Connection, session_id: str, stretches: Sequence[Segment], after: int = 0
+) -> list[Message]:
+    """The messages in these stretches of the log, behind a place in it."""
     found: list[Message] = []
-    for first, last in segments(session_state(db, session_id).reverts, end):
-        found += gather_messages(session_id, db.execute(_HISTORY, (session_id, first, last)))
+    for first, last in stretches:
+        if last > after:
+            found += gather_messages(session_id, db.execute(_HISTORY, (session_id, max(first, after), last)))
     return found
 
 
@@ -213,6 +221,15 @@ def session_of_call(db: sqlite3.Connection, call_id: str) -> str:
         code="approval_not_found",
         hint="The `tool.approval.request` messages, and a session's pending_approvals, list what waits.",
     )
+
+
+def messages_at(db: sqlite3.Connection, session_id: str, positions: Iterable[int]) -> list[Message]:
+    """The messages at these places."""
+    return [
+        one
+        for place in positions
+        for one in gather_messages(session_id, db.execute(_HISTORY, (session_id, place - 1, place)))
+    ]
 
 
 def turn(db: sqlite3.Connection, session_id: str, turn_id: str) -> Turn:

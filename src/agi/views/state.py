@@ -1,7 +1,7 @@
 """How a session stands: a fold over its events, small enough to be kept beside them.
 
 `fold` is the one place that says what events mean for a session; clients, recovery and the running turn all go by it.
-Pure. May import: protocol, views.ledger.
+Pure. May import: protocol, views.compactions, views.ledger.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from msgspec import UNSET, Struct, UnsetType, field
 from msgspec.structs import replace
 
 from agi.protocol import events as ev
+from agi.protocol.compaction import CompactionRequest, CompactionTrigger
 from agi.protocol.events import Event
 from agi.protocol.forks import ForkedFrom
 from agi.protocol.grants import Grant
@@ -23,6 +24,7 @@ from agi.protocol.parts import Json
 from agi.protocol.policies import Budgets, ReviewVerdict, Rule
 from agi.protocol.resources import ResourceTag
 from agi.protocol.sessions import Activity, PendingApproval, QueuedTurn, Session, SessionStatus
+from agi.views.compactions import MOST_MARKS, Mark
 from agi.views.ledger import Ledger
 
 ENDED_JOBS = 8
@@ -160,12 +162,24 @@ class SessionState(Struct, kw_only=True):
     """The resource it was begun for."""
     forked_from: ForkedFrom | None = None
     """Where it was forked from another session."""
+    context_tokens: int = 0
+    """How much the model was told and said last; 0 is unknown."""
+    compactions: list[Mark] = field(default_factory=list)
+    """Where the conversation was made shorter, and where that was undone (see compactions)."""
+    compaction: CompactionRequest | None = None
+    """What somebody asked for and did not get yet."""
+    compacting: CompactionTrigger | None = None
+    """Why it is being made shorter just now."""
+    compacted_to: int = 0
+    """Tokens that a compaction could do nothing about: until there are more of them another is of no use."""
 
     @property
     def activity(self) -> Activity:
         """What it is doing, finer than the status."""
+        if self.compacting is not None:
+            return "compacting"
         if self.turn is None:
-            return "queued" if self.queue else "idle"
+            return "queued" if self.queue or self.compaction is not None else "idle"
         if self.turn.pending:
             return "waiting_approval"
         if self.turn.backing_off:
@@ -199,6 +213,7 @@ class SessionState(Struct, kw_only=True):
             jobs=tuple(self.jobs),
             resource=self.resource,
             forked_from=self.forked_from,
+            context_tokens=self.context_tokens,
         )
 
 
@@ -243,6 +258,8 @@ def _updated(state: SessionState, event: Event, data: ev.SessionUpdated) -> None
     state.agent = data.agent or state.agent
     state.provider = data.provider or state.provider
     state.model = data.model or state.model
+    if data.model or data.provider:
+        state.compacted_to = 0
     state.budget = data.budget or state.budget
 
 
@@ -284,6 +301,7 @@ def _turn_started(state: SessionState, event: Event, data: ev.TurnStarted) -> No
 
 
 def _turn_resumed(state: SessionState, event: Event, data: ev.TurnResumed) -> None:
+    state.compacting = None
     if state.turn:
         state.turn.open_message = state.turn.verifying = state.turn.backing_off = ""
         state.turn.baselining = False
@@ -311,6 +329,7 @@ def _backed_off(state: SessionState, event: Event, data: ev.ModelBackedOff) -> N
 
 
 def _switched(state: SessionState, event: Event, data: ev.ModelSwitched) -> None:
+    state.compacted_to = 0
     if state.turn:
         state.turn.provider, state.turn.model, state.turn.backing_off = data.provider, data.model, ""
 
@@ -330,12 +349,46 @@ def _reverted(state: SessionState, event: Event, data: ev.ConversationReverted) 
     state.reverts.append((event.seq, data.to_seq))
     state.last_turn_id = data.last_turn_id
     state.exhausted = ""
+    state.context_tokens = state.compacted_to = 0
 
 
 def _usage_recorded(state: SessionState, event: Event, data: ev.UsageRecorded) -> None:
     state.usage = state.usage.plus(data.usage)
     if state.turn and state.turn.id == event.turn_id:
+        if data.message_id and data.usage.input_tokens:
+            state.context_tokens = data.usage.told
         state.turn.usage = state.turn.usage.plus(data.usage)
+
+
+def _compaction_requested(state: SessionState, event: Event, data: ev.CompactionRequested) -> None:
+    state.compaction = CompactionRequest(focus=data.focus, requested_at=event.ts)
+
+
+def _compaction_started(state: SessionState, event: Event, data: ev.CompactionStarted) -> None:
+    state.compacting = data.trigger
+
+
+def _compacted(state: SessionState, event: Event, data: ev.ContextCompacted) -> None:
+    state.compactions = [*state.compactions, (event.seq, data.compaction_id, False)][-MOST_MARKS:]
+    state.context_tokens, state.compacted_to = data.post_tokens, 0
+    _compaction_over(state, data.trigger)
+
+
+def _compaction_failed(state: SessionState, event: Event, data: ev.CompactionFailed) -> None:
+    if data.code == "not_shrunk":
+        state.compacted_to = data.pre_tokens
+    _compaction_over(state, data.trigger)
+
+
+def _compaction_over(state: SessionState, trigger: CompactionTrigger) -> None:
+    state.compacting = None
+    if trigger == "manual":
+        state.compaction = None
+
+
+def _compaction_undone(state: SessionState, event: Event, data: ev.CompactionUndone) -> None:
+    state.compactions = [*state.compactions, (event.seq, data.compaction_id, True)][-MOST_MARKS:]
+    state.context_tokens = state.compacted_to = 0
 
 
 def _tool_call_started(state: SessionState, event: Event, data: ev.ToolCallStarted) -> None:
@@ -497,7 +550,9 @@ def _turn_over(state: SessionState, event: Event, data: ev.TurnCompleted | ev.Tu
     if isinstance(data, ev.TurnCompleted):
         state.ledger.end(data)
     if state.turn and state.turn.id == event.turn_id:
-        state.turn = None
+        state.turn = state.compacting = None
+        if isinstance(data, ev.TurnCanceled):
+            state.compaction = None
         if state.status == "waiting_approval":
             state.status = "active"  # nothing of it is pending any more
     state.queue = [queued for queued in state.queue if queued.turn_id != event.turn_id]
@@ -522,6 +577,11 @@ _HANDLERS: dict[type[ev.EventData], Callable[[SessionState, Event, Any], None]] 
     ev.ModelBackedOff: _backed_off,
     ev.ModelSwitched: _switched,
     ev.PartsWithheld: _withheld,
+    ev.CompactionRequested: _compaction_requested,
+    ev.CompactionStarted: _compaction_started,
+    ev.ContextCompacted: _compacted,
+    ev.CompactionFailed: _compaction_failed,
+    ev.CompactionUndone: _compaction_undone,
     ev.Notice: _noticed,
     ev.ConversationReverted: _reverted,
     ev.UsageRecorded: _usage_recorded,

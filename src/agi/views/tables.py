@@ -166,7 +166,7 @@ def _save(db: sqlite3.Connection, state: SessionState) -> None:
             to_millis(state.created_at),
             to_millis(state.updated_at),
             state.status,
-            state.turn is not None or bool(state.queue) or bool(state.jobs),
+            state.turn is not None or bool(state.queue) or bool(state.jobs) or state.compaction is not None,
             not state.ephemeral,
             state.last_seq,
             _encode(state),

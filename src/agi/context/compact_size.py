@@ -1,0 +1,100 @@
+"""How much a request is, in tokens: what the provider reported last, and a guess for what came after it.
+
+The same numbers decide when room is made and are shown to people. Pure. May import: protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+import msgspec
+
+from agi.protocol.compaction import CompactionPolicy
+from agi.protocol.events import ContextCompacted
+from agi.protocol.messages import Message
+from agi.protocol.parts import Audio, ErrorPart, File, Image, Part, Reasoning, Text, ToolCallPart
+from agi.protocol.tools import ToolDefinition
+
+BYTES = 4
+"""Of a token, by and large: of English and of code a little more, of most other scripts a little less."""
+MESSAGE = 6
+"""Tokens around each message."""
+ATTACHMENT = 1500
+"""Tokens of a picture, a sound or a file; nobody knows before it was sent."""
+LEAST_SHARE = 3
+"""A report of less than a third of the guess is not believed."""
+USUAL_OUTPUT = 8192
+"""What a model may say of which nothing is known."""
+
+
+class Facts(Protocol):
+    """What is known about models."""
+
+    def window(self, provider: str, model: str) -> int | None:
+        """How many tokens it takes in and gives out together."""
+
+    def max_output(self, provider: str, model: str) -> int | None:
+        """How many tokens it gives out at most."""
+
+
+def limit_of(facts: Facts, provider: str, model: str, policy: CompactionPolicy, asked: object = None) -> int | None:
+    """How much may be sent before room is made; None if nobody knows the model's window.
+
+    `asked` is the longest answer that was asked for, if any.
+    """
+    window = facts.window(provider, model)
+    if window is None:
+        return None
+    known = asked if isinstance(asked, int) else facts.max_output(provider, model) or USUAL_OUTPUT
+    reserve = policy.reserve_tokens if policy.reserve_tokens is not None else min(known, window // 4)
+    margin = window // 50
+    return max(1, min(int(window * policy.threshold), window - reserve - margin))
+
+
+def tokens_of(text: str) -> int:
+    """About how many tokens a text is."""
+    return (len(text) if text.isascii() else len(text.encode(errors="replace"))) // BYTES
+
+
+def size_of(messages: Iterable[Message]) -> int:
+    """About how many tokens messages are."""
+    return sum(MESSAGE + sum(_size(part) for part in one.parts) for one in messages)
+
+
+def _size(part: Part) -> int:
+    if isinstance(part, Text | Reasoning):
+        return tokens_of(part.text)
+    if isinstance(part, Image | Audio | File):
+        return ATTACHMENT
+    if isinstance(part, ToolCallPart):
+        return tokens_of(part.content.name) + len(bytes(part.content.args)) // BYTES
+    if isinstance(part, ErrorPart):
+        return tokens_of(part.content.message)
+    return sum(_size(one) for one in part.content.parts)
+
+
+def fixed_size(system: str, tools: Sequence[ToolDefinition]) -> int:
+    """About how much goes along with every request, whatever is said."""
+    described = sum(len(one.name) + len(one.description) + len(msgspec.json.encode(one.input_schema)) for one in tools)
+    return tokens_of(system) + described // BYTES
+
+
+def request_size(
+    told: Sequence[Message], fixed: int, maker: tuple[str, str], compaction: ContextCompacted | None
+) -> int:
+    """How much the next request is: the last report of this model, and a guess for what came after it.
+
+    Right after a compaction nothing is reported yet; then what it was said to leave counts. A report that cannot be
+    true (some servers count only what was not cached) counts for nothing.
+    """
+    guess = fixed + size_of(told)
+    for place in range(len(told) - 1, -1, -1):
+        one = told[place]
+        if one.usage is not None and one.usage.input_tokens and one.status == "complete":
+            known = one.usage.told + size_of(told[place + 1 :])
+            is_ours = (one.provider, one.model) == maker
+            return known if is_ours and known * LEAST_SHARE >= guess else max(known, guess)
+        if compaction is not None and one.id == compaction.last_message:
+            return compaction.post_tokens + size_of(told[place + 1 :])
+    return guess

@@ -1,0 +1,33 @@
+"""Which compaction is in force, as a rule; pure. Reading what it says, and what is told after it, is `told`'s business.
+
+A compaction counts like anything else in the log: one that was taken back with the conversation is not in force, and
+neither is one that was undone, unless the undoing was taken back. Pure. May import: views.segments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agi.views.segments import END, Revert, counts, segments
+
+Mark = tuple[int, str, bool]
+"""Where in the log a compaction stands, or where one was undone: the event, the compaction's id, whether undone."""
+
+MOST_MARKS = 64
+"""How many are remembered with a session; whoever goes back further than that is told all there is."""
+
+
+def in_force(marks: Sequence[Mark], reverts: Sequence[Revert], end: int = END) -> int:
+    """The event of the compaction that says what models are told as things stood at `end`; 0 if there is none."""
+    if not marks:
+        return 0
+    kept = segments(reverts, end)
+    standing: dict[str, int] = {}
+    for seq, compaction_id, undone in marks:
+        if not counts(seq, kept):
+            continue
+        if undone:
+            standing.pop(compaction_id, None)
+        else:
+            standing[compaction_id] = seq
+    return max(standing.values(), default=0)
