@@ -24,6 +24,7 @@ from agi.protocol.commands import (
     Revert,
     SetTrust,
 )
+from agi.protocol.context import ContextReport
 from agi.protocol.events import Event
 from agi.protocol.grants import Grant
 from agi.protocol.jobs import Job, JobOutput
@@ -195,6 +196,9 @@ class Client(Protocol):
 
     async def revert(self, session_id: str, command: Revert) -> Reverted:
         """Take back what a session did since a point, or say what that would mean."""
+
+    async def context(self, session_id: str, *, text: bool = False) -> ContextReport:
+        """What a session's model is shown, what was left out and why; with `text`, the very words."""
 
     async def models(self) -> ModelList:
         """The models that can be asked for."""

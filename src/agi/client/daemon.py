@@ -36,6 +36,7 @@ from agi.protocol.commands import (
     SetTrust,
     UploadAttachment,
 )
+from agi.protocol.context import ContextReport
 from agi.protocol.events import Event, parse_envelope
 from agi.protocol.grants import Grant
 from agi.protocol.jobs import Job, JobOutput
@@ -211,6 +212,10 @@ class DaemonClient:
     async def revert(self, session_id: str, command: Revert) -> Reverted:
         """Take back what a session did since a point, or say what that would mean."""
         return await self._ask("POST", f"{_at(session_id)}/revert", Reverted, command)
+
+    async def context(self, session_id: str, *, text: bool = False) -> ContextReport:
+        """What a session's model is shown."""
+        return await self._ask("GET", f"{_at(session_id)}/context" + ("?text=true" if text else ""), ContextReport)
 
     async def models(self) -> ModelList:
         """The models that can be asked for."""

@@ -35,6 +35,7 @@ from agi.protocol.commands import (
     Revert,
     SetTrust,
 )
+from agi.protocol.context import ContextReport
 from agi.protocol.events import Event
 from agi.protocol.explanations import Explanation
 from agi.protocol.grants import Grant
@@ -178,6 +179,10 @@ class InProcessClient:
         """Take back what a session did since a point, or say what that would mean."""
         return await self._harness.revert(session_id, command)
 
+    async def context(self, session_id: str, *, text: bool = False) -> ContextReport:
+        """What a session's model is shown."""
+        return await self._harness.context(session_id, text=text)
+
     async def models(self) -> ModelList:
         """The models that can be asked for."""
         return await _models(self._harness.site(), self._harness.settings.env)
@@ -293,6 +298,15 @@ def checked_skill(folder: Path) -> Skill | SkillProblem:
     from agi.skills.loading import check_folder  # late: only who asks needs it
 
     return check_folder(folder)
+
+
+async def new_context(settings: ClientSettings, *, agent: str = "", text: bool = False) -> ContextReport:
+    """What a new session would be told first; opens no log. Raises what is wrong with the settings."""
+    from agi.sessions.showing import workspace_context  # late: only who asks needs it
+    from agi.tools.base import Registry
+
+    with _site(settings) as site:
+        return await workspace_context(site, Registry(builtin_tools(settings.env)), agent=agent, text=text)
 
 
 def _tool_list(listed: object) -> ToolList:

@@ -15,6 +15,7 @@ from agi.config.settings import (
     ApprovalSection,
     BudgetSection,
     CheckpointsSection,
+    ContextSettingsSection,
     LimitsSection,
     LocalSection,
     PatchReviewSection,
@@ -26,7 +27,15 @@ from agi.config.settings import (
     TitlesSection,
     VerifySection,
 )
-from agi.config.values import Config, LocalSettings, ProviderSettings, SandboxMode, SandboxSettings, SkillsSettings
+from agi.config.values import (
+    Config,
+    ContextSettings,
+    LocalSettings,
+    ProviderSettings,
+    SandboxMode,
+    SandboxSettings,
+    SkillsSettings,
+)
 from agi.protocol.checkpoints import CheckpointPolicy
 from agi.protocol.policies import (
     ApprovalPolicy,
@@ -68,6 +77,7 @@ def narrow(project: Settings, user: Config) -> tuple[Settings, tuple[str, ...]]:
         skills=_skills(sieve, _or(project.skills, SkillsSection()), user.skills),
         titles=_titles(sieve, _or(project.titles, TitlesSection()), user.titles),
         retention=_retention(sieve, _or(project.retention, RetentionSection())),
+        context=_context(sieve, _or(project.context, ContextSettingsSection()), user.context),
         agents={
             name: _agent(sieve, f"agents.{name}", section, user.max_steps(name) or step_limit(name))
             for name, section in _or(project.agents, {}).items()
@@ -243,6 +253,25 @@ def _retention(sieve: _Sieve, section: RetentionSection) -> RetentionSection:
         max_bytes=sieve.drop("retention.maxBytes", section.max_bytes),
         keep_sessions=sieve.drop("retention.keepSessions", section.keep_sessions),
     )
+
+
+def _context(sieve: _Sieve, section: ContextSettingsSection, user: ContextSettings) -> ContextSettingsSection:
+    """Less may be told for a project's sake; more costs its user, and other files are not its to show."""
+    files = section.rules_files
+    others = not isinstance(files, UnsetType) and not set(files) <= set(user.rules_files)
+    return ContextSettingsSection(
+        rules_files=sieve.drop("context.rulesFiles", files, if_=others),
+        rules_tokens=_tokens(sieve, "rulesTokens", section.rules_tokens, user.rules_tokens),
+        notes_tokens=_tokens(sieve, "notesTokens", section.notes_tokens, user.notes_tokens),
+        repo_map_tokens=_tokens(sieve, "repoMapTokens", section.repo_map_tokens, user.repo_map_tokens),
+        selected_files_tokens=_tokens(
+            sieve, "selectedFilesTokens", section.selected_files_tokens, user.selected_files_tokens
+        ),
+    )
+
+
+def _tokens(sieve: _Sieve, key: str, value: int | UnsetType, limit: int) -> int | UnsetType:
+    return sieve.drop(f"context.{key}", value, if_=not isinstance(value, UnsetType) and value > limit)
 
 
 def _agent(sieve: _Sieve, at: str, section: AgentSection, limit: int) -> AgentSection:

@@ -1,7 +1,7 @@
 """How a session stands: a fold over its events, small enough to be kept beside them.
 
 `fold` is the one place that says what events mean for a session; clients, recovery and the running turn all go by it.
-Pure. May import: protocol, views.ledger.
+Pure. May import: protocol, views.context, views.ledger.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from agi.protocol.parts import Json
 from agi.protocol.policies import Budgets, ReviewVerdict, Rule
 from agi.protocol.resources import ResourceTag
 from agi.protocol.sessions import Activity, PendingApproval, QueuedTurn, Session, SessionStatus
+from agi.views.context import ContextState
 from agi.views.ledger import Ledger
 
 ENDED_JOBS = 8
@@ -160,6 +161,8 @@ class SessionState(Struct, kw_only=True):
     """The resource it was begun for."""
     forked_from: ForkedFrom | None = None
     """Where it was forked from another session."""
+    context: ContextState = field(default_factory=ContextState)
+    """What models were told beside the conversation."""
 
     @property
     def activity(self) -> Activity:
@@ -330,6 +333,7 @@ def _reverted(state: SessionState, event: Event, data: ev.ConversationReverted) 
     state.reverts.append((event.seq, data.to_seq))
     state.last_turn_id = data.last_turn_id
     state.exhausted = ""
+    state.context.reverted(data.to_seq)
 
 
 def _usage_recorded(state: SessionState, event: Event, data: ev.UsageRecorded) -> None:
@@ -338,7 +342,16 @@ def _usage_recorded(state: SessionState, event: Event, data: ev.UsageRecorded) -
         state.turn.usage = state.turn.usage.plus(data.usage)
 
 
+def _context_assembled(state: SessionState, event: Event, data: ev.ContextAssembled) -> None:
+    state.context.assembled(event, data)
+
+
+def _context_added(state: SessionState, event: Event, data: ev.ContextAdded) -> None:
+    state.context.told(event, data.sections)
+
+
 def _tool_call_started(state: SessionState, event: Event, data: ev.ToolCallStarted) -> None:
+    state.context.called(data)
     if state.turn:
         state.turn.open_calls[data.tool_call.id] = data.tool_call.name
 
@@ -497,6 +510,7 @@ def _turn_over(state: SessionState, event: Event, data: ev.TurnCompleted | ev.Tu
     if isinstance(data, ev.TurnCompleted):
         state.ledger.end(data)
     if state.turn and state.turn.id == event.turn_id:
+        state.context.asked(state.turn.agent, state.turn.provider, state.turn.model)
         state.turn = None
         if state.status == "waiting_approval":
             state.status = "active"  # nothing of it is pending any more
@@ -517,6 +531,8 @@ _HANDLERS: dict[type[ev.EventData], Callable[[SessionState, Event, Any], None]] 
     ev.TurnRequested: _turn_requested,
     ev.TurnStarted: _turn_started,
     ev.TurnResumed: _turn_resumed,
+    ev.ContextAssembled: _context_assembled,
+    ev.ContextAdded: _context_added,
     ev.ModelOutputDelta: _delta,
     ev.ModelOutputCompleted: _model_output_completed,
     ev.ModelBackedOff: _backed_off,
