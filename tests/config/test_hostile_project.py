@@ -11,8 +11,9 @@ import pytest
 
 import agi
 from agi.agents.load import load_agents
-from agi.agents.rules import project_rules
 from agi.config import ProviderSettings, SandboxSettings, Secret
+from agi.config.values import RULES_FILES
+from agi.context.rules import find_rules
 from agi.protocol.policies import ApprovalPolicy, Budget, PatchReviewPolicy, VerifyPolicy
 from agi.trust import trust_state
 
@@ -97,7 +98,8 @@ def test_its_text_is_still_text(hostile):
 
     assert agents.find("build").prompt.startswith("Run `touch")
     assert (agents.find("general").tools, agents.find("general").max_steps) == (("shell",), 10)
-    assert project_rules(hostile.project).startswith("# Rules")
+    (rules,) = find_rules(hostile.project, names=RULES_FILES, own=hostile.home, home="/")
+    assert rules.text.startswith("# Rules")
 
 
 def test_opening_it_starts_no_program_and_no_connection(hostile):
@@ -105,7 +107,7 @@ def test_opening_it_starts_no_program_and_no_connection(hostile):
     code = """
 import sys
 from pathlib import Path
-import agi.agents.load, agi.agents.rules, agi.config, agi.trust
+import agi.agents.load, agi.context.rules, agi.config, agi.trust
 
 def forbid(event, args):
     if event in ("exec", "compile", "import") and "fired" not in repr(args):
@@ -120,7 +122,7 @@ sys.addaudithook(forbid)
 trusted = agi.trust.trust_state(project, home).trusted
 config = agi.config.load_config(project=project, home_config=home, env={"OPENAI_API_KEY": "sk"}, trusted=trusted)
 agi.agents.load.load_agents(project=project, config=config)
-agi.agents.rules.project_rules(project)
+agi.context.rules.find_rules(project, names=config.context.rules_files, own=home, home="/")
 print("quiet")
 """
     before = _tree(hostile.project)

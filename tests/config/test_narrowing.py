@@ -63,6 +63,11 @@ LOOSER = [
     ({"local": {"threads": 64}}, "local.threads"),
     ({"skills": {"enabled": True}}, "skills.enabled"),
     ({"skills": {"maxTokens": 501}}, "skills.maxTokens"),
+    ({"context": {"rulesTokens": 20_001}}, "context.rulesTokens"),
+    ({"context": {"notesTokens": 100_000}}, "context.notesTokens"),
+    ({"context": {"repoMapTokens": 100_000}}, "context.repoMapTokens"),
+    ({"context": {"selectedFilesTokens": 100_000}}, "context.selectedFilesTokens"),
+    ({"context": {"rulesFiles": ["AGENTS.md", "secrets.txt"]}}, "context.rulesFiles"),
 ]
 
 

@@ -55,7 +55,7 @@ def test_importing_the_settings_loads_nothing_heavy():
     heavy = "argparse, logging, dataclasses, asyncio, hashlib, difflib, ssl, urllib.request, email, sqlite3"
     code = (
         "import sys, msgspec, pathlib; before = set(sys.modules); "
-        "import agi.config, agi.trust, agi.policy.approval, agi.agents.load, agi.agents.rules; "
+        "import agi.config, agi.trust, agi.policy.approval, agi.agents.load, agi.context.rules; "
         f"print(*sorted(set(sys.modules) - before & set('{heavy}'.split(', '))))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

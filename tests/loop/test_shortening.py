@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.loop.test_history_formats import CHECKS, FILES, HISTORIES, PROVIDER, call, message, often, result
 
-from agi.context.compact_size import size_of
 from agi.context.compact_view import told
+from agi.context.measuring import size_of
 from agi.loop.history import attached, calls_of, normalise
 from agi.loop.shortening import Draft, Task
 from agi.models.base import ModelRequest

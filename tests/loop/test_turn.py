@@ -43,6 +43,7 @@ async def test_a_question_is_answered_in_one_turn(place):
         "session_created",
         "message_added",
         "turn_started",
+        "context_assembled",
         "model_output_delta",
         "model_output_completed",
         "usage_recorded",

@@ -13,6 +13,7 @@ from msgspec import Raw
 from agi.protocol import events as ev
 from agi.protocol.checkpoints import ChangeCounts, Omission
 from agi.protocol.compaction import Dropped
+from agi.protocol.context import ContextSection
 from agi.protocol.messages import Message, Usage
 from agi.protocol.parts import Artifact, Reasoning, Text, ToolCallContent, ToolCallPart
 from agi.protocol.policies import Budget, Budgets
@@ -124,6 +125,17 @@ EXAMPLES: list[ev.EventData] = [
         budget=Budgets(per_turn=Budget(usd=0.5, tokens=1000), per_session=Budget(steps=0, seconds=1.5)),
     ),
     ev.SessionUpdated(budget=Budgets()),
+    ev.ContextAssembled(
+        cause="first_turn",
+        agent="build",
+        provider="p",
+        model="m",
+        sections=(ContextSection(name="rules", source="AGENTS.md", tokens=2, budget=9, digest="d", text="Be kind."),),
+    ),
+    ev.ContextAdded(
+        message_id=None,
+        sections=(ContextSection(name="repo_map", source="harness", place="conversation", status="left_out", why="x"),),
+    ),
     ev.VerificationStarted(verification_id="call_9", command="make test", attempt=0, index=2, of=2, baseline=True),
     ev.VerificationCompleted(
         verification_id="call_9",

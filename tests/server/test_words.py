@@ -30,6 +30,8 @@ SAMPLES: dict[str, ev.EventData] = {
         ev.TurnRequested(message_id="msg_1", retry_of="turn_0"),
         ev.TurnStarted(message_id="msg_1", agent="build", provider="p", model="m"),
         ev.TurnResumed(reason="crash"),
+        ev.ContextAssembled(cause="first_turn", agent="build", provider="p", model="m", sections=()),
+        ev.ContextAdded(message_id="msg_1", sections=()),
         ev.ModelOutputDelta(message_id="msg_2", part_id="part_2", kind="text", delta="he", offset=3),
         ev.ModelOutputCompleted(message=MESSAGE),
         ev.UsageRecorded(message_id="msg_2", provider="p", model="m", usage=Usage(requests=1)),

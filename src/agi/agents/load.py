@@ -16,12 +16,12 @@ from msgspec.structs import replace
 
 from agi.agents.base import Agent, Agents
 from agi.agents.builtin import BUILTIN, MANNERS, READ_TOOLS
-from agi.agents.rules import visible
 from agi.config import Config, read_inside
 from agi.config.parse import convert, parse_json
 from agi.config.settings import Name, Steps
 from agi.errors import ConfigError
 from agi.protocol.policies import step_limit
+from agi.protocol.visible import visible
 
 AGENTS_FILE = ".agi/agents.json"
 AGENTS_LIMIT = 1 << 20

@@ -201,6 +201,12 @@ def _diff(arguments: Arguments) -> int:
     return diff(arguments)
 
 
+def _context(arguments: Arguments) -> int:
+    from agi.cli.context import context
+
+    return context(arguments)
+
+
 def _undo(arguments: Arguments) -> int:
     from agi.cli.undo import undo
 
@@ -307,6 +313,7 @@ COMMANDS: dict[str, tuple[Command, Mapping[str, str]]] = {
         _diff,
         {**PROJECT, "--session": "ID", "--turn": "TURN", "--from": "POINT", "--to": "POINT", "--json": FLAG},
     ),
+    "context": (_context, {**PROJECT, "--agent": "NAME", "--text": "SECTION", "--json": FLAG}),
     "undo": (_undo, {**PROJECT, **UNDO_OPTIONS}),
     "fork": (_fork, {**PROJECT, **FORK_OPTIONS}),
     "gc": (

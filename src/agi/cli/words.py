@@ -19,6 +19,7 @@ agi, a local-first agent harness: sessions with AI agents that work in your fold
   agi skills                  instructions agents can load here     agi help NAME  more about one of these
   agi search "<words>"        find what was said and done           agi notes      what agents should know here
   agi fork                    another session from here             agi gc         what takes room, and making some
+  agi context                 what the model is shown, and its cost
 
 Options, before or after the prompt:
   -a, --agent NAME      build (default), general, plan, or one of the project's
@@ -207,6 +208,23 @@ Examples:
   agi compact
   agi compact --focus "the parser; forget the docs"
   agi compact --undo
+"""
+
+CONTEXT = """\
+agi context [SESSION] [--json] [--text SECTION]
+
+What the model is shown beside the conversation: each section with where it comes from and what it costs in tokens, what
+was left out and why, and how much of the model's window is used. Without a session: what a new one here would be told.
+
+  SESSION            the beginning or the end of its id will do
+  --text SECTION     the very text of a section, by its name or by where it comes from
+  -a, --agent NAME   for a session that is not begun: as this agent
+  --json             for programs
+  --project PATH     the folder (default: this one)
+
+Examples:
+  agi context
+  agi context 3f2a --text rules
 """
 
 UNDO = """\
@@ -428,6 +446,7 @@ BY_COMMAND = {
     "notes": NOTES,
     "jobs": JOBS,
     "diff": DIFF,
+    "context": CONTEXT,
     "undo": UNDO,
     "fork": FORK,
     "gc": GC,

@@ -26,6 +26,7 @@ from agi.protocol.commands import (
     SetTrust,
 )
 from agi.protocol.compaction import Compacted
+from agi.protocol.context import ContextReport
 from agi.protocol.events import Event
 from agi.protocol.grants import Grant
 from agi.protocol.jobs import Job, JobOutput
@@ -200,6 +201,9 @@ class Client(Protocol):
 
     async def compact(self, session_id: str, command: Compact) -> Compacted:
         """Make a conversation shorter for the model, or undo that."""
+
+    async def context(self, session_id: str, *, text: bool = False) -> ContextReport:
+        """What a session's model is shown, what was left out and why; with `text`, the very words."""
 
     async def models(self) -> ModelList:
         """The models that can be asked for."""

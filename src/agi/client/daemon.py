@@ -38,6 +38,7 @@ from agi.protocol.commands import (
     UploadAttachment,
 )
 from agi.protocol.compaction import Compacted
+from agi.protocol.context import ContextReport
 from agi.protocol.events import Event, parse_envelope
 from agi.protocol.grants import Grant
 from agi.protocol.jobs import Job, JobOutput
@@ -217,6 +218,10 @@ class DaemonClient:
     async def compact(self, session_id: str, command: Compact) -> Compacted:
         """Make a conversation shorter for the model, or undo that."""
         return await self._ask("POST", f"{_at(session_id)}/compact", Compacted, command)
+
+    async def context(self, session_id: str, *, text: bool = False) -> ContextReport:
+        """What a session's model is shown."""
+        return await self._ask("GET", f"{_at(session_id)}/context" + ("?text=true" if text else ""), ContextReport)
 
     async def models(self) -> ModelList:
         """The models that can be asked for."""

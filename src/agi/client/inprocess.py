@@ -37,6 +37,7 @@ from agi.protocol.commands import (
     SetTrust,
 )
 from agi.protocol.compaction import Compacted
+from agi.protocol.context import ContextReport
 from agi.protocol.events import Event
 from agi.protocol.explanations import Explanation
 from agi.protocol.grants import Grant
@@ -184,6 +185,10 @@ class InProcessClient:
         """Make a conversation shorter for the model, or undo that."""
         return await self._harness.compact(session_id, command)
 
+    async def context(self, session_id: str, *, text: bool = False) -> ContextReport:
+        """What a session's model is shown."""
+        return await self._harness.context(session_id, text=text)
+
     async def models(self) -> ModelList:
         """The models that can be asked for."""
         return await _models(self._harness.site(), self._harness.settings.env)
@@ -299,6 +304,15 @@ def checked_skill(folder: Path) -> Skill | SkillProblem:
     from agi.skills.loading import check_folder  # late: only who asks needs it
 
     return check_folder(folder)
+
+
+async def new_context(settings: ClientSettings, *, agent: str = "", text: bool = False) -> ContextReport:
+    """What a new session would be told first; opens no log. Raises what is wrong with the settings."""
+    from agi.sessions.showing import workspace_context  # late: only who asks needs it
+    from agi.tools.base import Registry
+
+    with _site(settings) as site:
+        return await workspace_context(site, Registry(builtin_tools(settings.env)), agent=agent, text=text)
 
 
 def _tool_list(listed: object) -> ToolList:

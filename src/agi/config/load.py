@@ -24,6 +24,7 @@ from agi.config.settings import BudgetSection, ProviderSection, Settings, Url, V
 from agi.config.values import (
     AgentSettings,
     Config,
+    ContextSettings,
     Flags,
     LocalSettings,
     ModelSettings,
@@ -196,6 +197,7 @@ def _build(settings: Settings) -> Config:
         titles=replace(TitlePolicy(), **said(settings.titles)),
         retention=replace(RetentionPolicy(), **said(settings.retention)),
         compaction=replace(CompactionPolicy(), **said(settings.compaction)),
+        context=replace(ContextSettings(), **said(settings.context)),
         agents=_each(settings.agents, AgentSettings()),
     )
 

@@ -16,6 +16,7 @@ from agi.config.settings import (
     BudgetSection,
     CheckpointsSection,
     CompactionSection,
+    ContextSettingsSection,
     LimitsSection,
     LocalSection,
     PatchReviewSection,
@@ -27,7 +28,15 @@ from agi.config.settings import (
     TitlesSection,
     VerifySection,
 )
-from agi.config.values import Config, LocalSettings, ProviderSettings, SandboxMode, SandboxSettings, SkillsSettings
+from agi.config.values import (
+    Config,
+    ContextSettings,
+    LocalSettings,
+    ProviderSettings,
+    SandboxMode,
+    SandboxSettings,
+    SkillsSettings,
+)
 from agi.protocol.checkpoints import CheckpointPolicy
 from agi.protocol.compaction import CompactionPolicy
 from agi.protocol.policies import (
@@ -71,6 +80,7 @@ def narrow(project: Settings, user: Config) -> tuple[Settings, tuple[str, ...]]:
         titles=_titles(sieve, _or(project.titles, TitlesSection()), user.titles),
         retention=_retention(sieve, _or(project.retention, RetentionSection())),
         compaction=_compaction(sieve, _or(project.compaction, CompactionSection()), user.compaction),
+        context=_context(sieve, _or(project.context, ContextSettingsSection()), user.context),
         agents={
             name: _agent(sieve, f"agents.{name}", section, user.max_steps(name) or step_limit(name))
             for name, section in _or(project.agents, {}).items()
@@ -259,6 +269,25 @@ def _compaction(sieve: _Sieve, section: CompactionSection, user: CompactionPolic
         keep_recent_tokens=sieve.drop("compaction.keepRecentTokens", section.keep_recent_tokens),
         model=section.model,
     )
+
+
+def _context(sieve: _Sieve, section: ContextSettingsSection, user: ContextSettings) -> ContextSettingsSection:
+    """Less may be told for a project's sake; more costs its user, and other files are not its to show."""
+    files = section.rules_files
+    others = not isinstance(files, UnsetType) and not set(files) <= set(user.rules_files)
+    return ContextSettingsSection(
+        rules_files=sieve.drop("context.rulesFiles", files, if_=others),
+        rules_tokens=_tokens(sieve, "rulesTokens", section.rules_tokens, user.rules_tokens),
+        notes_tokens=_tokens(sieve, "notesTokens", section.notes_tokens, user.notes_tokens),
+        repo_map_tokens=_tokens(sieve, "repoMapTokens", section.repo_map_tokens, user.repo_map_tokens),
+        selected_files_tokens=_tokens(
+            sieve, "selectedFilesTokens", section.selected_files_tokens, user.selected_files_tokens
+        ),
+    )
+
+
+def _tokens(sieve: _Sieve, key: str, value: int | UnsetType, limit: int) -> int | UnsetType:
+    return sieve.drop(f"context.{key}", value, if_=not isinstance(value, UnsetType) and value > limit)
 
 
 def _agent(sieve: _Sieve, at: str, section: AgentSection, limit: int) -> AgentSection:

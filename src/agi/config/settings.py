@@ -24,6 +24,10 @@ Amount = Annotated[float, Meta(ge=0, le=1e12)]
 Patience = Annotated[float, Meta(gt=0, le=86_400)]
 ModelRef = Annotated[str, Meta(pattern=r"^[^/\s]+/\S+$", max_length=300)]
 Host = Annotated[str, Meta(pattern=r"^\.?[^\s/@*:\[\]]+(:[0-9]{1,5})?$", max_length=260)]
+Tokens = Annotated[int, Meta(ge=0, le=200_000)]
+RulesName = Annotated[
+    str, Meta(pattern=r"^(?!/)(?!(.*/)?\.\.?(/|$))[^\\*\x00]*[^\\/\x00]+$", min_length=1, max_length=200)
+]
 Folder = Annotated[str, Meta(pattern=r"^/", max_length=4000)]
 S = TypeVar("S", bound=Struct)
 
@@ -231,6 +235,21 @@ class CompactionSection(Section, frozen=True, kw_only=True):
     """Who writes summaries: `provider/model`; null is the session's own model."""
 
 
+class ContextSettingsSection(Section, frozen=True, kw_only=True):
+    """`context`; tokens are estimated, 0 leaves a section out."""
+
+    rules_files: Annotated[tuple[RulesName, ...], Meta(max_length=30)] | UnsetType = UNSET
+    """Files of rules, by their name in each folder; the last part may have a `*`."""
+    rules_tokens: Tokens | UnsetType = UNSET
+    """What all rules together may cost."""
+    notes_tokens: Tokens | UnsetType = UNSET
+    """What notes may cost."""
+    repo_map_tokens: Tokens | UnsetType = UNSET
+    """What a map of the repository may cost."""
+    selected_files_tokens: Tokens | UnsetType = UNSET
+    """What files chosen for a question may cost."""
+
+
 class AgentSection(Section, frozen=True, kw_only=True):
     """`agents.<name>`."""
 
@@ -273,6 +292,8 @@ class Settings(Section, frozen=True, kw_only=True):
     """How long sessions are kept."""
     compaction: CompactionSection | UnsetType = UNSET
     """How long conversations are made shorter."""
+    context: ContextSettingsSection | UnsetType = UNSET
+    """What the model is shown."""
     agents: dict[str, AgentSection] | UnsetType = UNSET
     """Limits by agent."""
     auth: AuthMode | UnsetType = UNSET
@@ -298,6 +319,7 @@ SECTIONS: dict[type[Struct], dict[str, type[Struct]]] = {
         "retention": RetentionSection,
         "compaction": CompactionSection,
         "local": LocalSection,
+        "context": ContextSettingsSection,
     },
     ProviderSection: {"timeouts": TimeoutsSection},
     BudgetSection: {"perTurn": LimitsSection, "perSession": LimitsSection},

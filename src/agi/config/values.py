@@ -136,6 +136,33 @@ class SkillsSettings(Struct, frozen=True, kw_only=True):
     """How much of a model's context their list may take; 0 lists none, the tool `skill` still finds them."""
 
 
+RULES_FILES = (
+    "AGENTS.md",
+    "CLAUDE.md",
+    "GEMINI.md",
+    ".github/copilot-instructions.md",
+    ".cursorrules",
+    ".cursor/rules/*.mdc",
+    ".windsurfrules",
+)
+"""Where people write down rules for agents."""
+
+
+class ContextSettings(Struct, frozen=True, kw_only=True):
+    """What the model is shown, and what it may cost in tokens."""
+
+    rules_files: tuple[str, ...] = RULES_FILES
+    """Files of rules, by their name in each folder."""
+    rules_tokens: int = 20_000
+    """What all rules together may cost."""
+    notes_tokens: int = 2_000
+    """What notes may cost."""
+    repo_map_tokens: int = 1_500
+    """What a map of the repository may cost."""
+    selected_files_tokens: int = 1_500
+    """What files chosen for a question may cost."""
+
+
 class AgentSettings(Struct, frozen=True, kw_only=True):
     """Limits of one agent."""
 
@@ -193,6 +220,8 @@ class Config(Struct, frozen=True, kw_only=True):
     """How long sessions are kept."""
     compaction: CompactionPolicy = CompactionPolicy()
     """How long conversations are made shorter."""
+    context: ContextSettings = ContextSettings()
+    """What the model is shown."""
     agents: Mapping[str, AgentSettings] = {}
     """Limits by agent."""
     auth: AuthMode = "auto"

@@ -2,13 +2,18 @@
 
 Knowing the names turns "search for the configuration" into reading the right file. Bounded, sorted, and the same bytes
 as long as no file comes or goes: what a small model reads, it reads slowly. The project's rules and the agent's prompt
-are left out; they would cost more than the model can make of them. May import: workspace.
+are left out, and said to be; they would cost more than the model can make of them. May import: workspace, context.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
+from agi.agents.base import Agent
+from agi.context.base import AGENT, RULES, SESSION, WORKSPACE, Piece
+from agi.context.prefix import tools_piece
+from agi.protocol.tools import ToolDefinition
 from agi.workspace.handle import Entry, Workspace
 
 MOST_CHARS = 600
@@ -17,15 +22,32 @@ MOST_LOOKED_AT = 2_000
 LONGEST_PROMPT = 600
 
 
-def small_system(workspace: Workspace, session_prompt: str | None = None) -> str:
+NOT_TOLD = "a small model is not told it"
+
+
+def small_pieces(
+    agent: Agent, workspace: Workspace, *, session_prompt: str | None, tools: Sequence[ToolDefinition]
+) -> list[Piece]:
+    """The short prefix: the files, and the session's own wish; what other models are told too is left out."""
+    wish = _flat(session_prompt or "")
+    shown = wish[:LONGEST_PROMPT]
+    cut = f"longer than {LONGEST_PROMPT} characters" if len(wish) > len(shown) else ""
+    return [
+        Piece(name=AGENT, source=f"agent {agent.name}", refused=NOT_TOLD),
+        Piece(name=WORKSPACE, source="files", text=file_names(workspace)),
+        Piece(name=RULES, source="files", refused=NOT_TOLD),
+        tools_piece(agent, tools),
+        *([Piece(name=SESSION, source="user", text=shown, longer=cut)] if wish else []),
+    ]
+
+
+def file_names(workspace: Workspace) -> str:
     """Name the files, nearest first; of folders that do not fit, how many files are in them."""
     listing = workspace.walk(limit=MOST_LOOKED_AT)
     files = [
         _flat(entry.name) for entry in listing.entries if entry.kind == "file" and "/." not in f"/{_folder(entry)}"
     ]
-    told = _named(files) if files else "This project has no files yet."
-    wish = _flat(session_prompt or "")[:LONGEST_PROMPT]
-    return f"{told}\n{wish}".strip()
+    return _named(files) if files else "This project has no files yet."
 
 
 def _named(files: list[str]) -> str:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from agi.context.compact_size import fixed_size, limit_of, request_size
 from agi.context.compact_view import told
+from agi.context.measuring import fixed_size, limit_of, request_size
 from agi.errors import ModelError
 from agi.loop.base import Plan, Ports
 from agi.protocol.compaction import CompactionTrigger

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from agi.context.compact_record import digest_of
-from agi.context.compact_size import limit_of, size_of
 from agi.context.compact_transcript import transcript
 from agi.context.compact_view import record_text
+from agi.context.measuring import limit_of, size_of
 from agi.loop.base import Plan, Ports
 from agi.loop.compacting import limit_for
 from agi.loop.shortening import LEAST, Draft, Task

@@ -11,8 +11,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agi.context.compact_record import record_of
-from agi.context.compact_size import size_of
 from agi.context.compact_view import told
+from agi.context.measuring import size_of
 from agi.loop.history import calls_of
 from agi.protocol.compaction import CompactionTrigger, Dropped
 from agi.protocol.events import ContextCompacted

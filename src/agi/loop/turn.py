@@ -20,6 +20,7 @@ from agi.loop.patience import Asker
 from agi.loop.shaping import Shape
 from agi.loop.verifying import refuse_dirty, verification_of, verify_changes
 from agi.loop.watching import Watch
+from agi.protocol.context import ORIGIN as CONTEXT
 from agi.protocol.events import MessageAdded
 from agi.protocol.ids import MESSAGE, PART, new_id
 from agi.protocol.messages import Message
@@ -87,7 +88,8 @@ class _Turn:
 
     def _own(self) -> list[Message]:
         """What somebody says meanwhile, without asking for an answer, does not change what this turn has to do."""
-        return [message for message in self._history if message.turn_id == self._plan.turn_id]
+        turn_id = self._plan.turn_id
+        return [message for message in self._history if message.turn_id == turn_id and message.origin != CONTEXT]
 
     async def _over(self, own: list[Message]) -> Outcome | None:
         """The end, if the model has given its answer and nothing speaks against it."""
@@ -122,9 +124,10 @@ class _Turn:
 
     async def _ask(self) -> Outcome | None:
         """One answer of the model, if it may be asked; the end, if nothing follows from it."""
-        if self._history and _is_final(self._history[-1]) and not self._own():
+        before = [message for message in self._history if message.origin != CONTEXT]
+        if before and _is_final(before[-1]) and not self._own():
             # A retry: the model is told why it is asked again, and some providers want the last word to be the user's.
-            _, problem = self._shape.check(self._history[-1].parts)
+            _, problem = self._shape.check(before[-1].parts)
             await self._tell(self._shape.complaint(problem) if problem else GO_ON, "go_on")
         said, allowed = await self._asker.ask(self._history)
         if said is None:

@@ -8,7 +8,7 @@ models.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
@@ -56,6 +56,14 @@ class Facts:
             or self._known(provider, model).context_window
             or self._known(provider, without_date(model)).context_window
         )
+
+    def window_source(self, provider: str, model: str) -> Literal["config", "server", "catalog", ""]:
+        """Who says how large the window is; empty if nobody does."""
+        if self._said(provider, model).context_window:
+            return "config"
+        if self._reported(provider, model).context_window:
+            return "server"
+        return "catalog" if self.window(provider, model) else ""
 
     def max_output(self, provider: str, model: str) -> int | None:
         """How many tokens it gives out at most."""

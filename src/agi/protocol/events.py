@@ -13,6 +13,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from agi.protocol.checkpoints import ChangeCounts, CheckpointCause, Omission
 from agi.protocol.compaction import CompactionTrigger, Dropped
+from agi.protocol.context import AssemblyCause, ContextSection
 from agi.protocol.forks import ForkedFrom
 from agi.protocol.grants import Grant, Remember
 from agi.protocol.hunks import Hunk
@@ -127,6 +128,28 @@ class TurnResumed(EventData, frozen=True, kw_only=True):
 
     TYPE: ClassVar[str] = "turn_resumed"
     reason: str = ""
+
+
+class ContextAssembled(EventData, frozen=True, kw_only=True):
+    """What stands at the head of every request from now on; nothing else changes it."""
+
+    TYPE: ClassVar[str] = "context_assembled"
+    cause: AssemblyCause
+    agent: str
+    provider: str
+    model: str
+    sections: tuple[ContextSection, ...]
+    """With their texts, of which the head is made; those that were left out are named too."""
+
+
+class ContextAdded(EventData, frozen=True, kw_only=True):
+    """Sections were told in a message, without touching what was told before: changes, and what belongs to a turn."""
+
+    TYPE: ClassVar[str] = "context_added"
+    message_id: str | None
+    """The message that tells them; null if all were left out."""
+    sections: tuple[ContextSection, ...]
+    """Without their texts."""
 
 
 class ModelOutputDelta(EventData, frozen=True, kw_only=True):

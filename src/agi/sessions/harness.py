@@ -33,6 +33,7 @@ from agi.protocol import commands
 from agi.protocol import events as ev
 from agi.protocol.checkpoints import Reverted, SessionDiff
 from agi.protocol.compaction import Compacted
+from agi.protocol.context import ContextReport
 from agi.protocol.grants import Grant
 from agi.protocol.ids import PART, SESSION, TURN, new_id
 from agi.protocol.messages import Message
@@ -46,6 +47,7 @@ from agi.redaction import Redactor
 from agi.sessions.approvals import give_answer
 from agi.sessions.attachments import StoredFile, fetch, store
 from agi.sessions.composing import compose, message_parts, title_of
+from agi.sessions.contexts import first_head
 from agi.sessions.grants import keep_grants, list_grants, revoke_grant, revoke_session_grant, session_grants
 from agi.sessions.jobs import SessionsJobs
 from agi.sessions.memory import Memory
@@ -324,9 +326,11 @@ class Harness:
             entries.append((queued.turn_id, requested))
         taken: list[Lease] = []
         if not busy and state.id not in self.runners:
+            head = first_head(self.log, site, self.registry, state, started)
+            begun = [(queued.turn_id, data) for data in (started, head) if data is not None]
             try:
                 check = self._idle_check(state.id, taken, allowed)
-                await self.log.append(state.id, [*entries, (queued.turn_id, started)], check=check)
+                await self.log.append(state.id, [*entries, *begun], check=check)
                 self.runners.ensure(state.id, taken[0])
                 return False
             except Conflict:
@@ -405,6 +409,13 @@ class Harness:
         await self.log.append(session_id, found)
         self.runners.ensure(session_id)
         return tuple(chosen)
+
+    async def context(self, session_id: str, *, text: bool = False) -> ContextReport:
+        """What a session's model is shown, what was left out and why; with `text`, the very words."""
+        from agi.sessions.showing import session_context  # late: only who asks needs it
+
+        state = self.state(session_id)
+        return await session_context(self.log, self.site(state.workspace_path), self.registry, state, text=text)
 
     async def diff(self, session_id: str, *, turn: str = "", start: str = "", end: str = "") -> SessionDiff:
         """What a session changed: on the whole, in one turn, or between two points."""

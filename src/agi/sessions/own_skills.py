@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,12 +12,21 @@ if TYPE_CHECKING:
     from agi.skills.loading import Memory, Skills
 
 
+FOLDERS = (".agi/skills", ".agents/skills", ".claude/skills")
+"""Where a project keeps skills, said here too: knowing that there are none must cost nothing."""
+
+
 class OwnSkills:
     """The skills of all workspaces; one for a process, since what was read is remembered."""
 
     def __init__(self, home_config: Path) -> None:
         self._home_config = home_config
         self._memory: Memory | None = None
+
+    def may_be_at(self, workspace: Workspace) -> bool:
+        """Whether a workspace or the user may have some; tells at once."""
+        places = (*(workspace.root / folder for folder in FOLDERS), self._home_config / "skills")
+        return any(os.path.lexists(place) for place in places)
 
     def at(self, workspace: Workspace, *, enabled: bool) -> Skills:
         """What a workspace and the user offer."""

@@ -14,7 +14,7 @@ from msgspec import Struct
 from agi.protocol.tools import ToolDefinition
 from agi.tools.base import Registry
 from agi.usertools.base import ToolProblem, UserTools
-from agi.usertools.loading import UserToolLoader
+from agi.usertools.loading import UserToolLoader, is_there
 
 if TYPE_CHECKING:
     from agi.sessions.sites import Site
@@ -45,6 +45,10 @@ class OwnTools:
             taken=registry.names(),
             no_commands=site.no_commands,
         )
+
+    def may_be_at(self, site: Site) -> bool:
+        """Whether a workspace may have some; tells at once."""
+        return is_there(site.workspace.root)
 
     async def joined(self, site: Site, registry: Registry) -> Registry:
         """All tools that can be used in a workspace."""

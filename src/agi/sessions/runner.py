@@ -29,6 +29,7 @@ from agi.protocol.tools import ToolKind
 from agi.sessions.approvals import Approvals
 from agi.sessions.attachments import Files
 from agi.sessions.closing import after_cancel, after_crash
+from agi.sessions.contexts import open_context
 from agi.sessions.ending import error_info, session_ending, turn_ending
 from agi.sessions.ground import ground_of
 from agi.sessions.jobs import SessionsJobs
@@ -188,7 +189,7 @@ class Runner:
             registry = await self._look_up(state, turn)
             if journal.turn().cancel_requested:
                 return None  # meanwhile
-            plan, ports = self._plan(state, turn, journal, registry)
+            plan, ports = await self._plan(state, turn, journal, registry)
         except AgiError as error:
             return Outcome(stop_reason="error", error=error_info(error))
         except Exception as problem:
@@ -224,21 +225,27 @@ class Runner:
         except Exception as problem:
             return _our_failure(problem)
 
-    def _plan(self, state: SessionState, turn: TurnState, journal: Journal, registry: Registry) -> tuple[Plan, Ports]:
+    async def _plan(
+        self, state: SessionState, turn: TurnState, journal: Journal, registry: Registry
+    ) -> tuple[Plan, Ports]:
         site = self._sites.get(state.workspace_path)
         agent = site.agents.find(turn.agent)
         config = site.config
         turn_budget, session_budget = limits(state.budget, config)
+        opened = await open_context(self._log, site, registry, state, turn)
+        history = told_messages(self._log.db, state, turn.id)
+        for data in opened.events:
+            journal.note(data)  # nobody waits for it: the model can be asked meanwhile
         plan = Plan(
             session_id=state.id,
             turn_id=turn.id,
             agent=agent.name,
-            system=site.system_text(agent, turn.provider, state.system_prompt),
+            system=opened.system,
             model=site.models.resolve(turn.provider, turn.model),
             fallback=lambda provider, name: fallback(site, provider, name),
             breaker=lambda provider: self._sites.breaker(site, provider),
             facts=site.facts,
-            history=tuple(told_messages(self._log.db, state, turn.id)),
+            history=(*history, *opened.messages),
             options=turn.options or {},
             schema=checked_schema(turn.options),
             media=TurnMedia(site, Files(self._session_folder()).read, self._sites.proxies),
@@ -294,7 +301,7 @@ class Runner:
             await look_around(site, state, nobody)
             who = turn_started(site, state, nobody)
             idle.agent, idle.provider, idle.model = who.agent, who.provider, who.model
-            return self._plan(state, idle, journal, await self._look_up(state, idle))
+            return await self._plan(state, idle, journal, await self._look_up(state, idle))
 
         self._compaction = asyncio.create_task(compact_idle(journal, prepare), name=f"compact {self.session_id}")
         try:

@@ -18,15 +18,22 @@ from agi.agents.load import load_agents
 from agi.config import Config, Flags, load_config
 from agi.config.grants import WorkspaceGrants
 from agi.config.load import rules_commands
-from agi.context.system import system_text
+from agi.config.notes import read_notes
+from agi.context.assembling import assemble
+from agi.context.base import SKILLS, Context, Piece, Source
+from agi.context.budgets import budgets_for
+from agi.context.prefix import full_pieces, notes_piece, skills_piece
+from agi.context.rules import find_rules
 from agi.models.base import Model
 from agi.models.breaker import Breaker
 from agi.models.facts import Facts
 from agi.models.resolve import Models
 from agi.protocol.grants import Grant
+from agi.protocol.tools import ToolDefinition
 from agi.redaction import Redactor
 from agi.sessions.cells import Cells
 from agi.sessions.own_skills import OwnSkills
+from agi.sessions.own_sources import OwnSources
 from agi.sessions.own_tools import OwnTools
 from agi.trust import trust_state
 from agi.workspace.handle import Workspace
@@ -60,22 +67,71 @@ class Site(Struct, frozen=True, kw_only=True):
     """Where commands run."""
     own_tools: OwnTools
     """The tools that workspaces have of their own."""
+    own_sources: OwnSources
+    """What can tell more about workspaces at the start of a turn."""
     own_skills: OwnSkills
     """The skills that workspaces and the user have."""
     signature: tuple[object, ...]
+    home_config: Path
+    """Where the user's own settings and rules are."""
+    home: str
+    """The user's home folder; nothing above it is looked at."""
 
     @property
     def trusted(self) -> bool:
         """Whether its user trusts it."""
         return self.config.trusted
 
-    def system_text(self, agent: Agent, provider: str, session_prompt: str | None) -> str:
-        """What a model of this provider is told before anything else; a small one is told little."""
+    def context(
+        self, agent: Agent, provider: str, model: str, session_prompt: str | None, tools: Sequence[ToolDefinition]
+    ) -> Context:
+        """What a model of this provider is told before anything else, as it is now; a small one is told little."""
         if self.models.is_small(provider):
-            from agi.context.small import small_system  # late: few use such a model
+            from agi.context.small import small_pieces  # late: few use such a model
 
-            return small_system(self.workspace, session_prompt)
-        return system_text(agent, self.workspace.root, session_prompt)
+            return assemble(small_pieces(agent, self.workspace, session_prompt=session_prompt, tools=tools), {})
+        root, names = self.workspace.root, self.config.context.rules_files
+        rules = find_rules(root, names=names, own=self.home_config, home=self.home)
+        budgets = self.budgets(provider, model)
+        more = [*rules, *self._skills_told(tools, budgets[SKILLS]), *self._notes_told()]
+        pieces = full_pieces(agent, root, session_prompt=session_prompt, tools=tools, more=more)
+        return assemble(pieces, budgets)
+
+    def _notes_told(self) -> list[Piece]:
+        """What the user pinned for the workspace."""
+        notes = read_notes(self.home_config, self.workspace.root)
+        return [notes_piece([note.text for note in notes])] if notes else []
+
+    def _skills_told(self, tools: Sequence[ToolDefinition], tokens: int) -> list[Piece]:
+        """The list of skills, for an agent that can load them."""
+        can_load = any(tool.name == "skill" for tool in tools)
+        if not tokens or not can_load or not self.own_skills.may_be_at(self.workspace):
+            return []
+        from agi.skills.catalogue import catalogue  # late: most workspaces have none
+
+        found = self.skills().all().skills
+        made = catalogue(found, tokens)
+        return [skills_piece(made.text, made.left_out)] if found else []
+
+    def nested(self, provider: str, model: str, paths: Sequence[str]) -> Context:
+        """The rules of folders below the root that calls were about."""
+        if not paths or self.models.is_small(provider):
+            return Context()
+        from agi.context.nested import folders_of, nested_rules  # late: a first turn has been nowhere yet
+
+        folders = folders_of(self.workspace, paths)
+        found = nested_rules(self.workspace, folders, self.config.context.rules_files) if folders else []
+        return assemble(found, self.budgets(provider, model))
+
+    def budgets(self, provider: str, model: str) -> Mapping[str, int]:
+        """What each section may cost for a model."""
+        skills = self.config.skills.max_tokens if self.config.skills.enabled else 0
+        return budgets_for(self.config.context, skills, self.facts.window(provider, model))
+
+    def sources(self, provider: str, agent: Agent) -> Sequence[Source]:
+        """What can tell an agent more about the workspace at the start of a turn."""
+        may_read = agent.tools is None or "read_file" in agent.tools
+        return self.own_sources.at(self) if may_read and not self.models.is_small(provider) else ()
 
     def skills(self) -> Skills:
         """The skills that can be used in it."""
@@ -108,6 +164,7 @@ class Sites:
         self.cells = Cells(env, (home_config, *hidden))
         self._own_tools = OwnTools(self._is_trusted)
         self._own_skills = OwnSkills(home_config)
+        self._own_sources = OwnSources()
         self._home_config = home_config
         self._env = env
         self._flags = flags
@@ -153,6 +210,7 @@ class Sites:
             await site.models.close()
             site.workspace.close()
         self.cells.close()
+        self._own_sources.close()
 
     def _load(self, path: str, signature: tuple[object, ...]) -> Site:
         workspace = Workspace.open(path)
@@ -189,7 +247,10 @@ class Sites:
             cells=self.cells,
             own_tools=self._own_tools,
             own_skills=self._own_skills,
+            own_sources=self._own_sources,
             signature=signature,
+            home_config=self._home_config,
+            home=self._env.get("HOME") or os.path.expanduser("~"),
         )
 
     def _is_trusted(self, root: Path) -> bool:

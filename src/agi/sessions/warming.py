@@ -54,7 +54,8 @@ async def _warm(site: Site, agent: Agent, command: CreateSession, tools: tuple[T
         model = site.models.resolve(choice.provider, choice.model)
         if isinstance(model, Warming):
             offered = tuple(tool for tool in tools if is_listed(tool, agent.tools))
-            await model.warm(site.system_text(agent, choice.provider, command.system_prompt), offered)
+            head = site.context(agent, choice.provider, choice.model, command.system_prompt, offered)
+            await model.warm(head.system, offered)
 
 
 def _choice(site: Site, agent: Agent, command: CreateSession) -> Choice:

@@ -49,7 +49,7 @@ class UserToolLoader:
         `is_trusted` says whether the workspace is trusted as it is at the moment; it is asked after the files were
         read, and again at each call.
         """
-        if not _is_there(root):
+        if not is_there(root):
             return NOTHING  # most workspaces, and every turn asks: not worth a thread
         names, problems = await asyncio.to_thread(tool_names, root, taken)
         if not names:
@@ -95,7 +95,8 @@ class UserToolLoader:
         return tools
 
 
-def _is_there(root: Path) -> bool:
+def is_there(root: Path) -> bool:
+    """Whether a workspace has a folder for tools of its own."""
     return os.path.lexists(root / FOLDER)
 
 

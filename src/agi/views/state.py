@@ -1,7 +1,7 @@
 """How a session stands: a fold over its events, small enough to be kept beside them.
 
 `fold` is the one place that says what events mean for a session; clients, recovery and the running turn all go by it.
-Pure. May import: protocol, views.compactions, views.ledger.
+Pure. May import: protocol, views.compactions, views.context, views.ledger.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from agi.protocol.policies import Budgets, ReviewVerdict, Rule
 from agi.protocol.resources import ResourceTag
 from agi.protocol.sessions import Activity, PendingApproval, QueuedTurn, Session, SessionStatus
 from agi.views.compactions import MOST_MARKS, Mark
+from agi.views.context import ContextState
 from agi.views.ledger import Ledger
 
 ENDED_JOBS = 8
@@ -172,6 +173,8 @@ class SessionState(Struct, kw_only=True):
     """Why it is being made shorter just now."""
     compacted_to: int = 0
     """Tokens that a compaction could do nothing about: until there are more of them another is of no use."""
+    context: ContextState = field(default_factory=ContextState)
+    """What models were told beside the conversation."""
 
     @property
     def activity(self) -> Activity:
@@ -350,6 +353,7 @@ def _reverted(state: SessionState, event: Event, data: ev.ConversationReverted) 
     state.last_turn_id = data.last_turn_id
     state.exhausted = ""
     state.context_tokens = state.compacted_to = 0
+    state.context.reverted(data.to_seq)
 
 
 def _usage_recorded(state: SessionState, event: Event, data: ev.UsageRecorded) -> None:
@@ -371,6 +375,7 @@ def _compaction_started(state: SessionState, event: Event, data: ev.CompactionSt
 def _compacted(state: SessionState, event: Event, data: ev.ContextCompacted) -> None:
     state.compactions = [*state.compactions, (event.seq, data.compaction_id, False)][-MOST_MARKS:]
     state.context_tokens, state.compacted_to = data.post_tokens, 0
+    state.context.compacted()
     _compaction_over(state, data.trigger)
 
 
@@ -389,9 +394,19 @@ def _compaction_over(state: SessionState, trigger: CompactionTrigger) -> None:
 def _compaction_undone(state: SessionState, event: Event, data: ev.CompactionUndone) -> None:
     state.compactions = [*state.compactions, (event.seq, data.compaction_id, True)][-MOST_MARKS:]
     state.context_tokens = state.compacted_to = 0
+    state.context.compacted()
+
+
+def _context_assembled(state: SessionState, event: Event, data: ev.ContextAssembled) -> None:
+    state.context.assembled(event, data)
+
+
+def _context_added(state: SessionState, event: Event, data: ev.ContextAdded) -> None:
+    state.context.told(event, data.sections)
 
 
 def _tool_call_started(state: SessionState, event: Event, data: ev.ToolCallStarted) -> None:
+    state.context.called(data)
     if state.turn:
         state.turn.open_calls[data.tool_call.id] = data.tool_call.name
 
@@ -550,6 +565,7 @@ def _turn_over(state: SessionState, event: Event, data: ev.TurnCompleted | ev.Tu
     if isinstance(data, ev.TurnCompleted):
         state.ledger.end(data)
     if state.turn and state.turn.id == event.turn_id:
+        state.context.asked(state.turn.agent, state.turn.provider, state.turn.model)
         state.turn = state.compacting = None
         if isinstance(data, ev.TurnCanceled):
             state.compaction = None
@@ -572,6 +588,8 @@ _HANDLERS: dict[type[ev.EventData], Callable[[SessionState, Event, Any], None]] 
     ev.TurnRequested: _turn_requested,
     ev.TurnStarted: _turn_started,
     ev.TurnResumed: _turn_resumed,
+    ev.ContextAssembled: _context_assembled,
+    ev.ContextAdded: _context_added,
     ev.ModelOutputDelta: _delta,
     ev.ModelOutputCompleted: _model_output_completed,
     ev.ModelBackedOff: _backed_off,

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from agi.context.compact_size import limit_of, request_size, tokens_of
+from agi.context.measuring import limit_of, request_size, tokens_of
 from agi.protocol.compaction import CompactionPolicy
 from agi.protocol.events import ContextCompacted
 from agi.protocol.messages import Message, Usage

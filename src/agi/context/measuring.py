@@ -1,6 +1,6 @@
 """How much a request is, in tokens: what the provider reported last, and a guess for what came after it.
 
-The same numbers decide when room is made and are shown to people. Pure. May import: protocol.
+The same numbers decide when room is made and are shown to people. Pure. May import: protocol, context.tokens.
 """
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ from typing import Protocol
 
 import msgspec
 
+from agi.context.tokens import BYTES, tokens_of
 from agi.protocol.compaction import CompactionPolicy
 from agi.protocol.events import ContextCompacted
 from agi.protocol.messages import Message
 from agi.protocol.parts import Audio, ErrorPart, File, Image, Part, Reasoning, Text, ToolCallPart
 from agi.protocol.tools import ToolDefinition
 
-BYTES = 4
-"""Of a token, by and large: of English and of code a little more, of most other scripts a little less."""
 MESSAGE = 6
 """Tokens around each message."""
 ATTACHMENT = 1500
@@ -46,15 +45,15 @@ def limit_of(facts: Facts, provider: str, model: str, policy: CompactionPolicy, 
     window = facts.window(provider, model)
     if window is None:
         return None
-    known = asked if isinstance(asked, int) else facts.max_output(provider, model) or USUAL_OUTPUT
-    reserve = policy.reserve_tokens if policy.reserve_tokens is not None else min(known, window // 4)
+    reserve = reserve_of(window, facts.max_output(provider, model), policy, asked)
     margin = window // 50
     return max(1, min(int(window * policy.threshold), window - reserve - margin))
 
 
-def tokens_of(text: str) -> int:
-    """About how many tokens a text is."""
-    return (len(text) if text.isascii() else len(text.encode(errors="replace"))) // BYTES
+def reserve_of(window: int, max_output: int | None, policy: CompactionPolicy, asked: object = None) -> int:
+    """What of a window stays free for the answer."""
+    known = asked if isinstance(asked, int) else max_output or USUAL_OUTPUT
+    return policy.reserve_tokens if policy.reserve_tokens is not None else min(known, window // 4)
 
 
 def size_of(messages: Iterable[Message]) -> int:
