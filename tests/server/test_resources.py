@@ -145,3 +145,20 @@ async def test_bad_input_registers_nothing(
 async def test_other_kinds_are_unknown(daemon: Daemon) -> None:
     """There are three."""
     assert (await daemon.get("/api/secrets")).status == 404
+
+
+async def test_a_bound_constitution_stands_in_the_context_of_its_repositories(daemon: Daemon, folder: Path) -> None:
+    """Whatever client begins the session; elsewhere it is not told."""
+    (folder / "rivers.md").write_text("Rivers are not to be dammed.\n")
+    daemon.model.says("Hi.").then_says("Hi.")
+    body = {"path": str(folder / "rivers.md"), "repositories": ["project"]}
+    put = await daemon.call("PUT", "/api/constitutions/law", body)
+    other = await daemon.begin(workspace_path=str(folder))
+
+    await (await daemon.ask("hi")).answer()
+    await (await daemon.ask("hi", session_id=other)).answer()
+
+    here, elsewhere = daemon.model.requests
+    assert put.json()["repositories"] == ["project"]
+    assert "Rivers are not to be dammed." in here.system
+    assert "Rivers are not to be dammed." not in elsewhere.system

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import get_args
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from agi.config.store import Document, read_document, update_document
 from agi.errors import ConfigError, NotFound
@@ -24,6 +24,16 @@ _KEY = "resources"
 def read_resources(home_config: Path, kind: ResourceKind | None = None) -> tuple[Resource, ...]:
     """Those of one kind, or all of them, by name."""
     return tuple(one for one in _listed(read_document(home_config)) if kind in (None, one.kind))
+
+
+def bound_to(home_config: Path, workspace: Path) -> list[Resource]:
+    """The constitutions that are bound to the repository in this folder, by name; none if the file cannot be read."""
+    try:
+        everything = read_resources(home_config)
+    except ConfigError:
+        return []  # whoever loads the settings says so
+    names = {one.name for one in everything if one.kind == "repositories" and one.path == str(workspace)}
+    return [one for one in everything if one.repositories is not UNSET and names & set(one.repositories)]
 
 
 def put_resource(home_config: Path, resource: Resource) -> bool:

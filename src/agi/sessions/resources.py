@@ -159,18 +159,10 @@ class Resources:
                 hint="`repositories` is for constitutions.",
             )
         for name in names:
-            self.find("repositories", name)
+            bound = self.find("repositories", name)
+            if bound == self._own:
+                put_resource(self._home_config, bound)  # a binding outlives the daemon by whose project it is known
         return names
-
-
-def bound_to(home_config: Path, project: Path, workspace: Path) -> list[Resource]:
-    """The constitutions that the user bound to the repository in this folder, by name."""
-    everything = read_resources(home_config)
-    names = {one.name for one in everything if one.kind == "repositories" and one.path == str(workspace)}
-    taken = {one.name for one in everything if one.kind == "repositories"}
-    if workspace == project and project.name not in taken:
-        names.add(project.name)
-    return [one for one in everything if one.repositories is not UNSET and names & set(one.repositories)]
 
 
 def workspace_of(resource: Resource) -> str:

@@ -19,6 +19,7 @@ from agi.config import Config, Flags, load_config
 from agi.config.grants import WorkspaceGrants
 from agi.config.load import rules_commands
 from agi.config.notes import read_notes
+from agi.config.resources import bound_to
 from agi.context.assembling import assemble
 from agi.context.base import SKILLS, Context, Piece, Source
 from agi.context.budgets import budgets_for
@@ -93,9 +94,18 @@ class Site(Struct, frozen=True, kw_only=True):
         root, names = self.workspace.root, self.config.context.rules_files
         rules = find_rules(root, names=names, own=self.home_config, home=self.home)
         budgets = self.budgets(provider, model)
-        more = [*rules, *self._skills_told(tools, budgets[SKILLS]), *self._notes_told()]
+        more = [*self._constitutions(), *rules, *self._skills_told(tools, budgets[SKILLS]), *self._notes_told()]
         pieces = full_pieces(agent, root, session_prompt=session_prompt, tools=tools, more=more)
         return assemble(pieces, budgets)
+
+    def _constitutions(self) -> list[Piece]:
+        """The documents of rules that the user bound to the repository here."""
+        bound = bound_to(self.home_config, self.workspace.root)
+        if not bound:
+            return []
+        from agi.context.constitutions import constitution_piece  # late: few repositories are bound to one
+
+        return [constitution_piece(one) for one in bound]
 
     def _notes_told(self) -> list[Piece]:
         """What the user pinned for the workspace."""
