@@ -13,6 +13,7 @@ from bench import (
     mapping,
     measures,
     patching,
+    ranking,
     reading,
     remembering,
     sandboxing,
@@ -38,6 +39,7 @@ ALL = {
     "chat": chatting.chat,
     "approval": chatting.approval,
     "session_search": remembering.session_search,
+    "ranking": ranking.ranking,
 }
 
 
