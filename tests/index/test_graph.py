@@ -27,6 +27,17 @@ def test_a_file_points_to_the_one_that_defines_what_it_uses():
     assert graph.inflow() == {"b.py": (("a.py",), (1.0,))}
 
 
+def test_names_lead_to_files_of_the_same_language_only():
+    """`append` of a script says nothing about a Python file; TypeScript and JavaScript are one."""
+    graph = Graph()
+    graph.put("page.js", symbols(["append"]))
+    graph.put("a.py", symbols(append=3))
+    graph.put("b.ts", symbols(append=3))
+
+    assert edges(graph, "a.py") == {}
+    assert edges(graph, "b.ts") == {"page.js": 1.0}
+
+
 def test_a_rare_name_says_more_than_one_that_many_define():
     """`get` is everywhere; what only one file defines leads there."""
     graph = Graph()

@@ -41,6 +41,20 @@ def test_after_a_refresh_the_map_shows_what_there_is(shop, index):
     assert drawn.text.endswith("[5 of 5 source files, 6 of 6 symbols]")
 
 
+def test_a_library_that_was_copied_in_does_not_lead_the_map(shop, index):
+    """However much it is used; who asks for it by its path gets it."""
+    shop.write("web/vendor/lib.js", "function renderRow(n) { return n; }\n" * 3, old=False)
+    shop.write("web/row.js", "function drawRow(n) { return renderRow(n); }\n", old=False)
+    shop.settle()
+    index.refresh(shop.workspace)
+
+    def order(*focus):
+        return [line for line in index.map(1_000, focus).text.splitlines() if line.endswith(".js")]
+
+    assert order()[-1] == "web/vendor/lib.js"
+    assert order("web/vendor/lib.js")[0] == "web/vendor/lib.js"
+
+
 def test_before_a_refresh_there_is_nothing(index):
     """And that is no error."""
     assert index.map(1_000).text == ""

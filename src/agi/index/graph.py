@@ -1,7 +1,8 @@
 """Who uses whom: files point to the files that define the names they use.
 
 Changed file by file. Which names count for how much is decided here: a rare, specific name says more about a file than
-`get`. A graph that was changed step by step is the same as one made at once. May import: index.symbols.
+`get`, and says nothing about files in another language. A graph that was changed step by step is the same as one made
+at once. May import: index.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import heapq
 import math
 from collections.abc import Iterable, Mapping
 
+from agi.index.languages import family_of
 from agi.index.symbols import Symbols
 
 MOST_DEFINERS = 40
@@ -43,6 +45,7 @@ class Graph:
     def __init__(self) -> None:
         self._defines: dict[str, frozenset[str]] = {}
         self._uses: dict[str, Mapping[str, int]] = {}
+        self._families: dict[str, str] = {}
         self._definers: dict[str, set[str]] = {}
         self._users: dict[str, set[str]] = {}
         self._edges: dict[str, Edges] = {}
@@ -61,6 +64,7 @@ class Graph:
         self._redefine(path, before - defines, defines - before)
         self._reuse(path, uses.keys() - symbols.references.keys(), symbols.references.keys() - uses.keys())
         self._defines[path], self._uses[path] = defines, symbols.references
+        self._families[path] = family_of(path)
         self._stale.add(path)
         self.version += 1
 
@@ -70,6 +74,7 @@ class Graph:
             return
         self._redefine(path, self._defines.pop(path), ())
         self._reuse(path, self._uses.pop(path).keys(), ())
+        del self._families[path]
         self._stale.add(path)
         self.version += 1
 
@@ -157,13 +162,15 @@ class Graph:
     def _from(self, path: str) -> Edges:
         weights: dict[str, float] = {}
         definers, own = self._definers, self._defines[path]
+        families, family = self._families, self._families[path]
         for name, count in self._uses[path].items():
             if name not in definers or name in own:
                 continue
             weight = self.worth(name) * math.sqrt(min(count, 100))
             if weight:
                 for target in definers[name]:
-                    weights[target] = weights.get(target, 0.0) + weight
+                    if families[target] == family:
+                        weights[target] = weights.get(target, 0.0) + weight
         weights.pop(path, None)
         if not weights:
             return _NO_EDGES

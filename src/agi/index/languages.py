@@ -62,6 +62,16 @@ _BY_ENDING = {ending: name for name, grammar in GRAMMARS.items() for ending in g
 _BY_NAME = {whole: name for name, grammar in GRAMMARS.items() for whole in grammar.names}
 
 
+_FAMILIES = {"tsx": "javascript", "typescript": "javascript", "cpp": "c", "kotlin": "java", "scala": "java"}
+"""Languages whose files use each other's names."""
+
+
+def family_of(path: str) -> str:
+    """The languages a file's names can mean something in; empty if it is none of ours."""
+    language = language_of(path)
+    return _FAMILIES.get(language, language)
+
+
 def language_of(path: str) -> str:
     """The language a file is written in, going by its name; empty if it is none of ours."""
     name = path.rpartition("/")[2]

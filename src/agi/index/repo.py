@@ -20,6 +20,7 @@ from agi.index.finding import Finding, Mark
 from agi.index.focus import starts
 from agi.index.graph import Graph
 from agi.index.keeping import Keeping, Kept
+from agi.index.kinds import kind_of
 from agi.index.languages import language_of
 from agi.index.pagerank import pagerank
 from agi.index.parsing import Parsing, Source
@@ -31,6 +32,8 @@ SECONDS = 20.0
 _BATCH_FILES = 64
 _BATCH_BYTES = 2 << 20
 _DIGEST = 16
+_DRAWN = {"made": 0.02, "test": 0.3, "example": 0.5}
+"""What a file of a kind counts for on the map, beside source."""
 
 
 class Refreshed(Struct, frozen=True):
@@ -97,7 +100,7 @@ class RepoIndex:
             ranks, meant = self._ranked(focus_paths, focus_words)
             outlines = [
                 Outline(path, rank, self._kept[path].symbols.definitions)
-                for path, rank in sorted(ranks.items(), key=lambda one: (-round(one[1], 12), one[0]))
+                for path, rank in sorted(_worth(ranks, focus_paths), key=lambda one: (-round(one[1], 12), one[0]))
                 if path not in known_paths
             ]
             return draw(outlines, self._graph, meant, budget_tokens)
@@ -212,6 +215,11 @@ class RepoIndex:
         if self._ranks[0] != asked:
             self._ranks = (asked, pagerank(files, self._graph.inflow(), start))
         return self._ranks[1], meant
+
+
+def _worth(ranks: Mapping[str, float], meant: Collection[str]) -> list[tuple[str, float]]:
+    """The ranks as a reader of the map would have them: a library that was copied in explains nothing."""
+    return [(path, rank * (1.0 if path in meant else _DRAWN.get(kind_of(path), 1.0))) for path, rank in ranks.items()]
 
 
 def _content(workspace: Workspace, path: str) -> bytes:
