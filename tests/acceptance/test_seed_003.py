@@ -13,6 +13,7 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from agi.errors import Invalid
 from agi.models.scripted import Say, Wait
 from agi.testing.box import TOKEN, Daemon, daemon_in_a_box, eventually
 
@@ -327,6 +328,26 @@ async def test_two_clients_on_one_session_are_told_the_same(daemon: Daemon, clie
     assert client.text() == other.text() == "Hello."
     assert "id" not in other.told[1]
     assert other.told[1]["requestId"] == client.told[0]["requestId"]
+
+
+@pytest.mark.parametrize("problem", [RuntimeError("no tools today"), Invalid("no tools today")])
+async def test_when_tools_cannot_be_built_the_plain_path_answers(
+    daemon: Daemon, client: Client, monkeypatch: pytest.MonkeyPatch, problem: Exception
+) -> None:
+    """The turn goes on without those tools, and says so."""
+
+    async def fails(*_: object) -> None:
+        raise problem
+
+    monkeypatch.setattr(daemon.harness.site().own_tools, "joined", fails)
+    daemon.model.says("Hello.")
+
+    await client.say("chat.send", id="1", content="hi")
+    end = await client.until("chat.stream.end")
+
+    assert (client.text(), end["stopReason"]) == ("Hello.", "end_turn")
+    notices = [one["data"]["message"] for one in client.told if one["type"] == "notice"]
+    assert any("no tools today" in notice for notice in notices)
 
 
 async def test_the_first_message_may_be_the_token(tmp_path: Path) -> None:

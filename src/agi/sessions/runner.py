@@ -186,7 +186,7 @@ class Runner:
             error = ErrorInfo(code="interrupted", message=text, hint="Retry it if you know why.")
             return Outcome(stop_reason="error", error=error)
         try:
-            registry = await self._look_up(state, turn)
+            registry = await self._look_up(state, turn, journal)
             if journal.turn().cancel_requested:
                 return None  # meanwhile
             plan, ports = await self._plan(state, turn, journal, registry)
@@ -201,7 +201,7 @@ class Runner:
         finally:
             self._turn_task = None
 
-    async def _look_up(self, state: SessionState, turn: TurnState) -> Registry:
+    async def _look_up(self, state: SessionState, turn: TurnState, journal: Journal) -> Registry:
         """Ask around for what the turn needs to know about its model, where nobody has said it; gives its tools."""
         site = self._sites.get(state.workspace_path)
         # A server that was found when the turn began has to be found again after a restart.
@@ -209,7 +209,13 @@ class Runner:
         sized = site.config.compaction.enabled and state.context_tokens >= WORTH_LEARNING
         if sized or any(budget.usd is not None for budget in limits(state.budget, site.config)):
             await site.facts.learn(turn.provider, proxies=self._sites.proxies)
-        return await site.own_tools.joined(site, self._registry)
+        try:
+            return await site.own_tools.joined(site, self._registry)
+        except Exception as error:  # whatever is wrong with them, the turn can be answered without
+            said = error.message if isinstance(error, AgiError) else f"{type(error).__name__}: {error}"
+            told = f"The tools of this workspace could not be made ready, so the turn goes on without them. {said}"
+            journal.note(ev.Notice(code="tools_unavailable", message=told))
+            return self._registry
 
     async def _watched(self, task: asyncio.Task[Outcome]) -> Outcome | None:
         try:
@@ -301,7 +307,7 @@ class Runner:
             await look_around(site, state, nobody)
             who = turn_started(site, state, nobody)
             idle.agent, idle.provider, idle.model = who.agent, who.provider, who.model
-            return await self._plan(state, idle, journal, await self._look_up(state, idle))
+            return await self._plan(state, idle, journal, await self._look_up(state, idle, journal))
 
         self._compaction = asyncio.create_task(compact_idle(journal, prepare), name=f"compact {self.session_id}")
         try:
