@@ -25,6 +25,10 @@ FORMS: Mapping[str, str] = MappingProxyType(
         r"^[^/\s]+/\S+$": "a provider and a model, such as `anthropic/claude-sonnet-4-5`",
         r"^\.?[^\s/@*:\[\]]+(:[0-9]{1,5})?$": "a host, such as `docs.example`, `.example` or `docs.example:8443`",
         "^/": "an absolute path",
+        r"^(?!/)(?!(.*/)?\.\.?(/|$))[^\\*\x00]*[^\\/\x00]+$": (
+            "a file's name, or a path below the folder; only its last part may have a `*`"
+        ),
+        "^sess_[0-9a-f]{32}$": "a session's id, `sess_` and 32 hex digits",
         "^msg_[0-9a-f]{32}$": "a message's id, `msg_` and 32 hex digits",
     }
 )

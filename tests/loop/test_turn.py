@@ -5,15 +5,19 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import time
+from types import SimpleNamespace
 
 import msgspec
 
 from agi.errors import ModelError
+from agi.loop import turn as turn_room
 from agi.models.base import ModelRequest
 from agi.models.scripted import Call, Say, Stop, Think
 from agi.protocol.commands import PostMessage
 from agi.protocol.messages import Usage
 from agi.protocol.parts import Image, Text, ToolResultPart
+from agi.sessions import approvals, runner
 from agi.testing.files import picture
 
 
@@ -277,19 +281,23 @@ async def test_every_request_pairs_calls_and_results_and_keeps_its_prefix(place)
     assert len(heads) == 21
 
 
-async def test_time_spent_waiting_for_a_person_counts_for_no_budget(place):
+async def test_time_spent_waiting_for_a_person_counts_for_no_budget(place, monkeypatch):
     """A question that stays open longer than the budget of seconds does not end the turn."""
-    place.configure('{"budget": {"perTurn": {"seconds": 0.3}}, "verify": {"autoVerify": false}}')
+    passed = 0.0
+    clock = SimpleNamespace(time=time.time, monotonic=lambda: time.monotonic() + passed)
+    for room in (turn_room, approvals, runner):
+        monkeypatch.setattr(room, "time", clock)
+    place.configure('{"budget": {"perTurn": {"seconds": 60}}, "verify": {"autoVerify": false}}')
     place.model.calls("shell", command="true").then_says("done")
     posted = await place.say("run")
     request = await place.heard("approval_requested")
-    await asyncio.sleep(0.35)
+    passed = 1000.0
 
     await place.approve(data(request)["tool_call_id"])
     turn = await place.ended(posted)
 
     assert json.loads(turn.outcome)["stop_reason"] == "end_turn"
-    assert json.loads(turn.outcome)["seconds"] < 0.3
+    assert json.loads(turn.outcome)["seconds"] < 60
 
 
 async def test_where_a_sandbox_is_required_and_there_is_none_no_command_runs(place, no_sandbox):

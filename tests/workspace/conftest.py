@@ -15,6 +15,8 @@ while True:
         try:
             os.rename(name, "door")
             os.rename("door", name)
+        except FileNotFoundError:
+            os.makedirs("real", exist_ok=True)  # a folder that was empty while it was the door may have been tidied up
         except OSError:
             os.rename("door", "made-" + os.urandom(4).hex())
 """
