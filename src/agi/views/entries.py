@@ -1,7 +1,8 @@
 """What of an event can be found: a few bounded texts, the same whenever they are asked for.
 
 Text of messages, calls with their arguments, results by their two ends, the files a call names or changed, titles.
-Neither pieces of open text nor reasoning, nor what the harness tells of the context. Pure. A change of what comes out needs a new `search_index.VERSION`.
+Neither pieces of open text nor reasoning, nor what the harness tells of the context. Pure. A change of what comes out
+needs a new `search_index.VERSION`.
 May import: protocol.
 """
 
