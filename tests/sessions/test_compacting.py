@@ -11,7 +11,7 @@ from agi.context.compact_view import ORIGIN
 from agi.errors import Conflict, Invalid
 from agi.models.scripted import Call, Say, Wait
 from agi.protocol.commands import Compact, ForkSession, Revert
-from agi.protocol.events import CompactionRequested
+from agi.protocol.events import CompactionFailed, CompactionRequested
 from agi.protocol.parts import plain_text
 from agi.sessions.origin import disown
 
@@ -131,6 +131,21 @@ async def test_a_few_short_messages_are_not_worth_a_summary(place):
 
     assert refused.value.code == "nothing_to_compact"
     assert len(place.model.requests) == asked
+
+
+@pytest.mark.parametrize(("code", "hint"), [("not_shrunk", "agi undo"), ("canceled", "as it was")])
+async def test_one_that_failed_says_what_to_do(place, code, hint):
+    """Whatever came in the way."""
+    await talked(place)
+    place.model.plays(Wait(asyncio.Event()))
+    asked = asyncio.ensure_future(place.harness.compact(place.session_id, Compact()))
+    await place.heard("compaction_started")
+    failed = CompactionFailed(trigger="manual", code=code, reason="It did not work.")
+    await place.harness.log.append(place.session_id, [(None, failed)])
+
+    with pytest.raises(Conflict) as refused:
+        await asyncio.wait_for(asked, 5)
+    assert (refused.value.code, hint in refused.value.hint) == (code, True)
 
 
 async def test_what_was_asked_for_twice_is_made_once(place):
