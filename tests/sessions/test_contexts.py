@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import json
 import os
+import threading
 import time
 
 import msgspec
@@ -307,6 +308,33 @@ async def test_a_source_that_fails_in_a_way_nobody_thought_of_does_not_cost_the_
     assert notes(request) == []
     (added,) = [event.data for event in place.events("context_added")]
     assert [(one.name, one.why) for one in added.sections] == [("selected_files", "it failed: ValueError")]
+
+
+async def test_a_source_that_cannot_be_stopped_is_not_waited_for(place, sources, monkeypatch):
+    """It may be in a thread that reads a large index: the answer comes all the same, and the thread ends by itself."""
+    monkeypatch.setattr(contexts, "PATIENCE_S", 0.01)
+    gate = threading.Event()
+
+    class Stubborn(Source):
+        async def gather(self, ask: Ask) -> Piece:
+            running = asyncio.ensure_future(asyncio.to_thread(gate.wait, 30))
+            try:
+                await asyncio.shield(running)
+            except asyncio.CancelledError:
+                await asyncio.wait({running})  # as whoever uses what may be closed has to
+                raise
+            return await super().gather(ask)
+
+    sources += [Stubborn("repo_map", "the map")]
+    try:
+        async with asyncio.timeout(10):
+            request = await ask(place)
+    finally:
+        gate.set()
+
+    assert notes(request) == []
+    (added,) = [event.data for event in place.events("context_added")]
+    assert [one.why for one in added.sections] == ["it took longer than 10 ms"]
 
 
 async def test_what_a_source_tells_is_held_within_its_budget(place, sources):

@@ -190,7 +190,8 @@ class _Beside(Struct, frozen=True):
         finally:
             for task in tasks:
                 task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+                task.add_done_callback(_is_over)
+        # Not waited for: one that is in a thread goes on until that is done, and a turn must not wait so long.
         found = assemble([_piece(one, task) for one, task in zip(sources, tasks, strict=True)], budgets).sections
         return Context(tuple(one for one in found if known.digest(one.key) != one.digest))
 
@@ -228,10 +229,16 @@ def _name(key: str) -> str:
     return key.partition(" ")[0]
 
 
+def _is_over(task: asyncio.Task[Piece]) -> None:
+    """Nobody asks any more what came of it."""
+    if not task.cancelled():
+        task.exception()
+
+
 def _piece(source: Source, task: asyncio.Task[Piece]) -> Piece:
     """What a source said; one that fails, for whatever reason, must not cost the turn."""
     refused = f"it took longer than {PATIENCE_S * 1000:.0f} ms"
-    if not task.cancelled():
+    if task.done() and not task.cancelled():
         problem = task.exception()
         if problem is None:
             return replace(task.result(), place="conversation")
