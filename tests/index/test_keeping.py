@@ -2,6 +2,8 @@
 
 import os
 import sqlite3
+import subprocess
+import sys
 
 import pytest
 
@@ -86,6 +88,23 @@ def test_other_queries_or_grammars_make_other_symbols(folder, monkeypatch):
     monkeypatch.setattr(keeping, "queries_text", lambda: "something else")
 
     assert loaded(folder) == {}
+
+
+def test_another_version_of_a_parser_makes_other_symbols(folder, tmp_path, monkeypatch):
+    """It is seen by the folders of what is installed."""
+    saved(folder)
+    (tmp_path / "site" / "tree_sitter_python-99.0.dist-info").mkdir(parents=True)
+    monkeypatch.setattr(sys, "path", [*sys.path, "/nowhere", str(tmp_path / "site")])
+
+    assert loaded(folder) == {}
+
+
+def test_looking_for_parsers_costs_a_start_little():
+    """Every one-shot in a repository comes by here: the standard library's way reads mail headers for it."""
+    code = "import sys, agi.index.keeping as one; one._made_by(); print('importlib.metadata' in sys.modules)"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+    assert said == "False\n"
 
 
 def test_without_a_data_folder_nothing_is_kept(tmp_path):

@@ -2,8 +2,10 @@
 
 import asyncio
 import os
+import sqlite3
 import subprocess
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -87,6 +89,27 @@ async def test_a_damaged_cache_is_made_anew(site):
     (site.cache / FILE).write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
     assert (await site.selector.select("alpha")).files == ()
     assert await site.paths("alpha") == ["a.py"]
+
+
+@pytest.mark.parametrize("change", ["lengths = x'00'", "lengths = 5", "first = 'one'", "first = -1", "first = 1 << 60"])
+async def test_a_cache_with_rows_that_make_no_sense_is_made_anew(site, change):
+    """A file can be a whole database, and still not be what we wrote."""
+    site.write("a.py", "alpha")
+    await site.selector.refresh()
+    site.selector.close()
+    with closing(sqlite3.connect(site.cache / FILE)) as db, db:
+        db.execute(f"UPDATE files SET {change}")
+    assert (await site.selector.select("alpha")).files == ()
+    assert await site.paths("alpha") == ["a.py"]
+
+
+async def test_a_cache_behind_a_link_is_not_used(site, tmp_path):
+    """A repository that ships one would have us write elsewhere."""
+    (tmp_path / "elsewhere").mkdir()
+    site.cache.symlink_to(tmp_path / "elsewhere")
+    site.write("a.py", "alpha")
+    assert await site.paths("alpha") == []
+    assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
 async def test_a_cache_cut_short_in_the_middle_is_made_anew(site):

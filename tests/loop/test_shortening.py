@@ -27,7 +27,7 @@ def numbered(history: list[Message]) -> list[Message]:
 def draft(history: list[Message], current: ContextCompacted | None = None, **fields: object) -> Draft:
     given = {"trigger": "threshold", "focus": "", "fixed": 10, "room": 100, "keep": 25, "hard": False, "asked": ""}
     pre = size_of(told(history, current)) + 10
-    task = Task(history=history, current=current, recorded=Recorded(), **{**given, "pre": pre, **fields})
+    task = Task(history=history, current=current, **{**given, "recorded": Recorded(), "pre": pre, **fields})
     return Draft(task)
 
 
@@ -127,3 +127,19 @@ def test_the_ledger_counts_what_was_dropped_before_too():
     assert second.dropped.messages > first.dropped.messages
     assert second.dropped.first_message == first.dropped.first_message == "msg_0"
     assert second.summary == "b"
+
+
+def test_what_the_harness_said_of_rules_is_carried_through_every_compaction_of_a_turn():
+    """Also where it stays anyway, and where only outputs go: the next one knows of it then."""
+    rules = replace(message("user", (Text(text="rules have changed"),)), origin="context")
+    long = [message("user", (Text(text="words " * 200),)), message("assistant", (Text(text="words " * 200),))]
+    history = numbered([*long, rules, *long, message("user", (Text(text="go"),))])
+    known = Recorded(added={"rules AGENTS.md": "msg_2", "repo_map workspace": "msg_0", "notes user": ""})
+
+    during = draft(history, asked="msg_5", recorded=known)
+    assert during.cut > 2
+    assert during.summed_up("What happened.", "").carried == ("msg_2",)
+    early = draft(history, asked="msg_5", recorded=known, keep=10_000)
+    assert early.summed_up("What happened.", "").carried == ("msg_2",)
+    between = draft(history, asked="", recorded=known)
+    assert "msg_2" not in between.summed_up("What happened.", "").carried  # the next turn's head says it all

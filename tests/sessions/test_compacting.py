@@ -11,7 +11,7 @@ from agi.context.compact_view import ORIGIN
 from agi.errors import Conflict, Invalid
 from agi.models.scripted import Call, Say, Wait
 from agi.protocol.commands import Compact, ForkSession, Revert
-from agi.protocol.events import CompactionRequested
+from agi.protocol.events import CompactionFailed, CompactionRequested
 from agi.protocol.parts import plain_text
 from agi.sessions.origin import disown
 
@@ -133,6 +133,21 @@ async def test_a_few_short_messages_are_not_worth_a_summary(place):
     assert len(place.model.requests) == asked
 
 
+@pytest.mark.parametrize(("code", "hint"), [("not_shrunk", "agi undo"), ("canceled", "as it was")])
+async def test_one_that_failed_says_what_to_do(place, code, hint):
+    """Whatever came in the way."""
+    await talked(place)
+    place.model.plays(Wait(asyncio.Event()))
+    asked = asyncio.ensure_future(place.harness.compact(place.session_id, Compact()))
+    await place.heard("compaction_started")
+    failed = CompactionFailed(trigger="manual", code=code, reason="It did not work.")
+    await place.harness.log.append(place.session_id, [(None, failed)])
+
+    with pytest.raises(Conflict) as refused:
+        await asyncio.wait_for(asked, 5)
+    assert (refused.value.code, hint in refused.value.hint) == (code, True)
+
+
 async def test_what_was_asked_for_twice_is_made_once(place):
     """The second request is refused while the first is under way."""
     await talked(place)
@@ -166,6 +181,38 @@ async def test_one_asked_for_while_an_approval_is_open_waits_and_leaves_the_ques
     await place.approve(before[0].tool_call_id, "deny")
     assert (await place.ended(posted)).status == "completed"
     assert len(place.events("context_compacted")) == 1
+
+
+async def compacted_within_a_turn(place) -> list[str]:
+    """What the model is told right after a compaction in the middle of a turn."""
+    place.model.plays(Call("shell", {"command": "true"}))
+    posted = await place.say("run it")
+    await place.until(lambda: bool(place.harness.session(place.session_id).pending_approvals))
+    (pending,) = place.harness.session(place.session_id).pending_approvals
+    await place.harness.compact(place.session_id, Compact())
+    place.model.says(SUMMARY).says("Done.")
+    await place.approve(pending.tool_call_id, "deny")
+    assert (await place.ended(posted)).status == "completed"
+    return [plain_text(one.parts) for one in place.model.requests[-1].messages]
+
+
+async def test_rules_told_in_the_conversation_outlive_a_compaction_in_the_middle_of_a_turn(place):
+    """The head is made anew only with the next turn; until then what it does not say yet stays word by word."""
+    (place.project / "AGENTS.md").write_text("Be kind.\n" * 40)
+    await talked(place)
+    (place.project / "AGENTS.md").write_text("Be kind.\n" * 40 + "And brief.\n")
+    await talked(place)
+
+    said = await compacted_within_a_turn(place)
+
+    assert [one.count("+And brief.") for one in said if "harness, not by the user" in one] == [1]
+    assert not any("question 0" in one and "record of earlier" not in one for one in said)
+
+    await talked(place)
+    assert [event.data.cause for event in place.events("context_assembled")] == ["first_turn", "compacted"]
+    assert "And brief." in place.model.requests[-1].system
+    later = await compacted_within_a_turn(place)
+    assert not any("+And brief." in one for one in later)  # the head has said it since
 
 
 async def test_a_cancel_of_the_turn_drops_what_was_asked_for(place):

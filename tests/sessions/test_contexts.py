@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import json
 import os
+import threading
 import time
 
 import msgspec
@@ -244,6 +245,8 @@ async def test_a_retry_is_still_told_to_go_on_where_rules_changed_meanwhile(plac
 class Source:
     """Tells something about the workspace; forgets nothing it was asked."""
 
+    problem: Exception = OSError("gone")
+
     def __init__(self, name: str, text: str = "", wait: float = 0.0) -> None:
         self.name = name
         self._text = text
@@ -255,7 +258,7 @@ class Source:
         if self._wait:
             await asyncio.Event().wait()
         if self._text == "broken":
-            raise OSError("gone")
+            raise self.problem
         return Piece(name=self.name, source="workspace", text=self._text)
 
 
@@ -294,6 +297,44 @@ async def test_a_source_that_is_slow_or_fails_is_left_out_and_asked_again(place,
     ]
     sources[:] = [Source("repo_map", "the map")]
     assert "the map" in notes(await ask(place))[0]
+
+
+async def test_a_source_that_fails_in_a_way_nobody_thought_of_does_not_cost_the_turn(place, sources, monkeypatch):
+    """An index is a help, not a need: what is wrong with it is said in the log, and the question is answered."""
+    monkeypatch.setattr(Source, "problem", ValueError("bytes length not a multiple of item size"))
+    sources += [Source("selected_files", "broken")]
+    request = await ask(place)
+
+    assert notes(request) == []
+    (added,) = [event.data for event in place.events("context_added")]
+    assert [(one.name, one.why) for one in added.sections] == [("selected_files", "it failed: ValueError")]
+
+
+async def test_a_source_that_cannot_be_stopped_is_not_waited_for(place, sources, monkeypatch):
+    """It may be in a thread that reads a large index: the answer comes all the same, and the thread ends by itself."""
+    monkeypatch.setattr(contexts, "PATIENCE_S", 0.01)
+    gate = threading.Event()
+
+    class Stubborn(Source):
+        async def gather(self, ask: Ask) -> Piece:
+            running = asyncio.ensure_future(asyncio.to_thread(gate.wait, 30))
+            try:
+                await asyncio.shield(running)
+            except asyncio.CancelledError:
+                await asyncio.wait({running})  # as whoever uses what may be closed has to
+                raise
+            return await super().gather(ask)
+
+    sources += [Stubborn("repo_map", "the map")]
+    try:
+        async with asyncio.timeout(10):
+            request = await ask(place)
+    finally:
+        gate.set()
+
+    assert notes(request) == []
+    (added,) = [event.data for event in place.events("context_added")]
+    assert [one.why for one in added.sections] == ["it took longer than 10 ms"]
 
 
 async def test_what_a_source_tells_is_held_within_its_budget(place, sources):

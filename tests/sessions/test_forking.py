@@ -475,3 +475,28 @@ async def test_a_source_that_runs_on_is_not_disturbed_by_many_forks(place):
         assert (events[-1].type, place.harness.session(one.id).activity) == ("session_forked", "idle")
         started, completed = ([e for e in events if e.type == f"tool_call_{w}"] for w in ("started", "completed"))
         assert len(completed) >= len(started)
+
+
+async def test_what_was_told_of_the_context_is_not_told_twice_in_a_fork(place):
+    """The conversation that goes along says it already; what has changed since is told."""
+    place.configure(QUIET)
+    (place.project / "lib").mkdir()
+    (place.project / "lib" / "AGENTS.md").write_text("Tabs, please.")
+    (place.project / "lib" / "a.py").write_text("x = 1\n")
+    place.model.plays(Call("read_file", {"path": "lib/a.py"})).says("read")
+    await place.ask("look")
+    await talked(place, "and?")
+
+    made = await fork(place)
+    place.model.says("here too")
+    await asked(place, made.id, "what now?")
+    once = [plain_text(one.parts) for one in place.model.requests[-1].messages if one.origin == "context"]
+    (place.project / "lib" / "AGENTS.md").write_text("No tabs, please.")
+    place.model.says("here too")
+    await asked(place, made.id, "and now?")
+    twice = [plain_text(one.parts) for one in place.model.requests[-1].messages if one.origin == "context"]
+
+    assert len(once) == 1
+    assert once[0].endswith("Tabs, please.")
+    assert len(twice) == 2
+    assert twice[1].endswith("No tabs, please.")

@@ -10,8 +10,8 @@ from itertools import pairwise
 import pytest
 
 from agi.models.base import ModelRequest
-from agi.protocol.commands import PostMessage
-from agi.protocol.parts import File, Image, Text
+from agi.protocol.commands import Compact, PostMessage
+from agi.protocol.parts import File, Image, Text, ToolResultPart, plain_text
 from agi.testing.adapters import APIS, provider_settings
 from agi.testing.files import animation, bomb, broken_png, noise, pdf, picture, sound
 from agi.testing.provider import ProviderServer, calls, fails, says
@@ -250,3 +250,26 @@ async def test_the_rest_of_a_long_text_can_be_read(place):
     assert told.endswith(f"; read_file shows the rest of {added.ref}]")
     (result,) = place.model.requests[1].messages[-1].parts
     assert result.content.parts[0].text.startswith("line 19998\nline 19999\n")
+
+
+async def test_a_picture_that_a_compaction_left_out_is_seen_again_when_it_is_recalled(place):
+    """The record names the message; the picture itself comes back with it."""
+    ref = put_in(place, "shot.png", picture(seed=7))
+    place.model.says("A picture. " * 100)
+    await show(place, Image(ref=ref, mime_type="image/png"), Text(text="words " * 200))
+    shown = place.messages()[0].id
+    for number in range(3):
+        place.model.says(f"Answer {number}. " * 100)
+        await place.ask(f"question {number} " + "words " * 100)
+    place.model.says("Goal: look at pictures.")
+    await place.harness.compact(place.session_id, Compact())
+    place.model.calls("recall", id=shown).then_says("I see it again.")
+
+    await place.ask("what was on it?")
+
+    without, back = place.model.requests[-2:]
+    assert not without.files
+    assert shown in plain_text(without.messages[0].parts)
+    (result,) = [part for one in back.messages for part in one.parts if isinstance(part, ToolResultPart)]
+    assert [one.ref for one in result.content.parts if isinstance(one, Image)] == [ref]
+    assert list(back.files) == [ref]

@@ -106,3 +106,40 @@ async def test_a_planted_link_is_not_written_through(place, tmp_path):
     os.symlink(tmp_path / "outside", place.project / ".agi" / ".gitignore")
     await place.open()
     assert not (tmp_path / "outside").exists()
+
+
+def plant_cache(place) -> None:
+    """Put a cache there that this user never made; it carries a mark all the same."""
+    cache = place.project / ".agi" / "cache"
+    shutil.rmtree(cache, ignore_errors=True)
+    cache.mkdir()
+    (cache / "origin").write_text("0" * 32)
+    for name in ("words.sqlite", "symbols.sqlite", "symbols.sqlite-wal"):
+        (cache / name).write_bytes(b"planted")
+
+
+async def test_a_cache_that_came_with_a_repository_is_thrown_away_unread(place):
+    """Before the first turn could look into it; what this user's harness kept is kept."""
+    plant_cache(place)
+    place.model.says("one").says("two")
+    await place.ask("first")
+    cache = place.project / ".agi" / "cache"
+    assert not any(b"planted" in path.read_bytes() for path in cache.iterdir())
+
+    (cache / "words.sqlite").write_bytes(b"ours")
+    await place.reopen()
+    await place.ask("second")
+    assert (cache / "words.sqlite").read_bytes() == b"ours"
+
+
+async def test_a_cache_that_is_a_link_is_taken_away_and_what_it_leads_to_is_left(place, tmp_path):
+    """Else indexes of this project would be kept wherever a repository likes."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "words.sqlite").write_bytes(b"precious")
+    os.symlink(elsewhere, place.project / ".agi" / "cache")
+    place.model.says("one")
+    await place.ask("first")
+
+    assert [path.read_bytes() for path in elsewhere.iterdir()] == [b"precious"]
+    assert not (place.project / ".agi" / "cache").is_symlink()

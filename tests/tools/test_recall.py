@@ -9,6 +9,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from agi.errors import NotFound
+from agi.protocol.parts import Image
 from agi.protocol.search import Found, Hit, Recalled
 from agi.tools.base import ToolCall
 
@@ -130,3 +131,14 @@ async def test_a_wrong_call_is_answered(recall, given, why):
 async def test_without_a_memory_there_is_nothing_to_recall(desk):
     """A tool bench without sessions."""
     assert not (await desk.use("recall", query="x")).ok
+
+
+async def test_pictures_come_back_with_what_was_said_about_them(recall):
+    """Those of this session; another one's are kept elsewhere, and only named."""
+    shot = Image(ref="attachments/shot.png", mime_type="image/png")
+    own = replace(TOLD, text="[image/png file attachments/shot.png]", files=(shot,))
+
+    assert (await recall(Recorded(told=own), id="msg_1")).parts[1:] == (shot,)
+    assert (await recall(Recorded(told=replace(own, session_id="sess_other")), id="msg_1")).parts[1:] == ()
+    many = replace(own, files=(shot,) * 100)
+    assert len((await recall(Recorded(told=many), id="msg_1")).parts) == 11

@@ -33,6 +33,12 @@ def added(*sections: ContextSection) -> ev.ContextAdded:
     return ev.ContextAdded(message_id="msg_1", sections=sections)
 
 
+def compacted(*carried: str) -> ev.ContextCompacted:
+    return ev.ContextCompacted(
+        compaction_id="cmp_1", trigger="threshold", pre_tokens=9, post_tokens=1, first_kept="msg_9", carried=carried
+    )
+
+
 def test_the_last_word_about_a_section_counts():
     """What was said in the conversation beats the head; a new head says everything anew."""
     told = events(head(section("a", "1"), section("b", "1")), added(section("a", "2"))).context
@@ -60,10 +66,20 @@ def test_what_was_taken_back_was_not_told():
 def test_after_a_compaction_all_is_told_again_and_the_head_made_anew():
     """What was told in the conversation may be gone from it."""
     state = ContextState(seq=3, head={"rules a": "1"})
-    state.told(ev.Event.of(4, "", "sess_1", None, added()), (section("a", "2"),))
+    state.told(ev.Event.of(4, "", "sess_1", None, added()), (section("a", "2"),), "msg_1")
     state.compacted()
 
     assert (state.digest("rules a"), state.due) == ("1", "compacted")
+
+
+def test_what_a_compaction_carries_along_need_not_be_told_again():
+    """It is still there, word by word."""
+    state = events(head(section("a", "1")), added(section("a", "2"), section("b", "1")), compacted("msg_1", "msg_2"))
+    again = events(head(section("a", "1")), added(section("a", "2")), compacted("msg_2"))
+
+    assert [state.context.digest(key) for key in ("rules a", "rules b")] == ["2", "1"]
+    assert state.context.due == "compacted"
+    assert again.context.digest("rules a") == "1"
 
 
 def test_paths_that_calls_named_are_remembered_up_to_a_limit():

@@ -6,6 +6,7 @@ import json
 
 import pytest
 from msgspec import Raw
+from msgspec.structs import replace
 
 from agi.protocol import events as ev
 from agi.protocol.ids import MESSAGE, new_id
@@ -68,6 +69,15 @@ def test_a_result_is_found_by_its_two_ends_and_the_files_it_changed(book):
     assert output[3].endswith(" end")
     assert len(output[3]) < 5_000
     assert files == ("file", "tool", "shell", "old.py\nnew.py")
+
+
+def test_what_the_harness_tells_of_the_context_is_not_found(book):
+    """A map names everything in every session; nobody said it. What it says of a verification is found."""
+    told = book.message("A map of the repository: parse_envelope")
+    checked = replace(told, origin="verification")
+
+    assert found(book, ev.MessageAdded(message=replace(told, origin="context"), run=False)) == []
+    assert len(found(book, ev.MessageAdded(message=checked, run=False))) == 1
 
 
 def test_there_is_a_limit_to_everything(book):

@@ -120,3 +120,13 @@ def _strange(db, book):
     """Move a session to another workspace, in its row and its state."""
     state = db.execute("SELECT state FROM sessions WHERE id=?", (book.id,)).fetchone()[0].replace('"/w"', '"/other"')
     db.execute("UPDATE sessions SET project_path='/other', state=? WHERE id=?", (state, book.id))
+
+
+def test_a_message_that_is_only_a_picture_is_not_nothing(db, book):
+    """It is named, and comes back as the picture it was."""
+    shot = Image(ref="attachments/shot.png", mime_type="image/png", id="part_1")
+    said = book.say(book.begin(), shot)
+    found = recall(db, book.id, said.id)
+
+    assert found.text == "[image/png file attachments/shot.png]"
+    assert [one.ref for one in found.files] == ["attachments/shot.png"]

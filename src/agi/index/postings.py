@@ -3,7 +3,7 @@
 A posting is one number of 32 bits, the chunk's number and how often it has the term; a term's postings are a row of
 bytes per batch of files. A file that changed gets new chunks in a new batch, and its old ones are dead: nothing is
 rewritten. Once a third is dead, the whole is made anew. Several processes may share the file: one writes at a time,
-the others read what is committed. Contents and scores are not its business. May import: nothing of ours.
+the others read what is committed. Contents and scores are not its business. May import: index.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from msgspec import Struct
+
+from agi.index.caching import place
 
 FILE = "words.sqlite"
 VERSION = 1
@@ -91,6 +93,8 @@ class Postings:
         """All files that are indexed."""
         with self._reading() as db:
             rows = db.execute("SELECT path, stamp, first, lengths FROM files").fetchall()
+        if not all(0 <= row[2] <= MOST_CHUNKS for row in rows):
+            raise sqlite3.DatabaseError("a chunk has no number of ours")  # tables are as long as the largest
         return [Indexed(path, stamp, first, array("H", lengths)) for path, stamp, first, lengths in rows]
 
     def of(self, terms: Iterable[str]) -> Iterator[tuple[str, array[int]]]:
@@ -153,9 +157,8 @@ class Postings:
         if self._db is not None and _inode(self.path) == self._inode:
             return self._db
         self.close()
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
-        db = sqlite3.connect(self.path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+        path = place(self.path.parent, FILE)
+        db = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
         try:
             _prepare(db)
         except BaseException:
@@ -170,6 +173,7 @@ class Overtaken(Exception):
 
 
 def _prepare(db: sqlite3.Connection) -> None:
+    db.execute("PRAGMA trusted_schema=OFF")
     db.execute("PRAGMA journal_mode=WAL")
     # A power cut may cost the newest batches, which are then indexed again.
     db.execute("PRAGMA synchronous=OFF")

@@ -35,6 +35,8 @@ from agi.workspace.handle import Workspace
 MOST_SELECTED = 500
 _REORDERED = 100
 _Result = TypeVar("_Result")
+_DAMAGE = (sqlite3.Error, OSError, ValueError, TypeError, OverflowError)
+"""What reading a file that is not as we write it may raise."""
 
 
 class Lines(Struct, frozen=True):
@@ -107,7 +109,7 @@ class Selector:
                     self._kept.remove()
                     self._damaged = False
                 return bring_up_to_date(self._workspace, self._kept, stop)
-            except (sqlite3.Error, OSError) as error:
+            except _DAMAGE as error:
                 if "locked" in str(error):  # another process builds it
                     break
                 self._damaged = True
@@ -126,7 +128,7 @@ class Selector:
             if told is not None:
                 output = told
                 await _in_thread(lambda _: self._keep_history(head, output, before))
-        except (sqlite3.Error, OSError):  # the past is a help, not a need
+        except _DAMAGE:  # the past is a help, not a need
             self._damaged = True
 
     def _keep_history(self, head: str, output: bytes, before: Sequence[history.Commit]) -> None:
@@ -137,7 +139,7 @@ class Selector:
         try:
             state, kept = self.opened()
             return rank(state, kept, read_question(text), limit), len(state.paths)
-        except (sqlite3.Error, OSError):  # the next refresh makes it anew
+        except _DAMAGE:  # the next refresh makes it anew
             self._complete, self._damaged = False, True
             return [], 0
 

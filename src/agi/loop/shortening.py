@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agi.context.changes import FOLLOWED
 from agi.context.compact_record import record_of
 from agi.context.compact_view import told
 from agi.context.measuring import size_of
@@ -77,7 +78,8 @@ class Draft:
         """Only outputs left out, if there are any."""
         if not set(self._pruned) - set(self._base.pruned):
             return None
-        return self._sized(replace(self._base, pruned=self._pruned, dropped=self._ledger(self._start)))
+        carried = tuple(dict.fromkeys((*self._base.carried, *self._held())))
+        return self._sized(replace(self._base, pruned=self._pruned, carried=carried, dropped=self._ledger(self._start)))
 
     def summed_up(self, summary: str, by: str) -> ContextCompacted:
         """What is dropped with a summary in its place."""
@@ -153,13 +155,24 @@ class Draft:
         return self._start + best if best else 0
 
     def _carried(self) -> tuple[str, ...]:
-        """What must stay word by word: messages of the system, the user's last one, and the one being answered."""
+        """What must stay word by word: messages of the system, the user's last one, the one being answered, and what
+        is held."""
         before, after = self._task.history[: self.cut], self._task.history[self.cut :]
         users = [one.id for one in before if one.role == "user" and not one.origin]
         last = {self._task.asked}
         if users and not any(one.role == "user" and not one.origin for one in after):
             last.add(users[-1])
-        return tuple(one.id for one in before if one.role == "system" or (one.role == "user" and one.id in last))
+        stay = [one.id for one in before if one.role == "system" or (one.role == "user" and one.id in last)]
+        return tuple(dict.fromkeys((*stay, *self._held())))
+
+    def _held(self) -> list[str]:
+        """For the rest of a turn, what the harness said of rules and the like, which only the next one's head will say.
+
+        Named also where it stays anyway, so that another compaction of the same turn knows of it.
+        """
+        task = self._task
+        wanted = {id for key, id in task.recorded.added.items() if key.partition(" ")[0] in FOLLOWED}
+        return [one.id for one in task.history if one.id in wanted] if task.asked else []
 
     def _ledger(self, cut: int) -> Dropped:
         """What is no longer told, counting what was dropped before."""

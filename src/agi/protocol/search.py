@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from agi.protocol.messages import Role
+from agi.protocol.parts import Audio, File, Image
 
 FoundKind = Literal["message", "tool", "file", "title"]
 """Something said; a call or its result; files a call names or changed; a session's title."""
@@ -87,4 +88,6 @@ class Recalled(Struct, frozen=True, kw_only=True):
     what: str
     """Who said it or which tool it was, in words."""
     text: str
+    files: tuple[Image | Audio | File, ...] = ()
+    """What was attached to it; kept with that session."""
     reverted: bool = False

@@ -38,6 +38,7 @@ SAID = frozenset(
         "model_output_completed",
         "model_switched",
         "parts_withheld",
+        "context_added",
         "context_compacted",
         "compaction_undone",
         "tool_call_started",

@@ -29,6 +29,11 @@ from agi.views.told import compaction_of
 LEAST_MESSAGES = 3
 NOTHING = "There is nothing to compact: the conversation has hardly begun."
 _HINT = "Go on with the session; it is compacted by itself when the model's window is nearly full."
+_HINTS = {
+    "nothing_to_compact": _HINT,
+    "not_shrunk": "Go on with the session, or take back its last turns with `agi undo --conversation`.",
+}
+_AS_IT_WAS = "The conversation is as it was; ask again once the cause is gone."
 
 
 class IdleJournal(Journal):
@@ -144,5 +149,5 @@ def _told(session_id: str, event: ev.Event) -> Compacted:
             dropped=data.dropped,
         )
     if isinstance(data, ev.CompactionFailed):
-        raise Conflict(data.reason, code=data.code, hint=_HINT if data.code == "nothing_to_compact" else "")
+        raise Conflict(data.reason, code=data.code, hint=_HINTS.get(data.code, _AS_IT_WAS))
     raise NotFound("The session was deleted meanwhile.", code="session_not_found")

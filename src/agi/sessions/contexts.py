@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -20,7 +19,6 @@ from agi.agents.base import Agent
 from agi.context.assembling import assemble, text_of
 from agi.context.base import REPO_MAP, TOOLS, Ask, Context, Piece, Source
 from agi.context.changes import ABOUT, changes
-from agi.errors import AgiError
 from agi.eventlog.log import EventLog
 from agi.policy.approval import is_listed
 from agi.protocol.context import ORIGIN, AssemblyCause, ContextSection
@@ -192,7 +190,8 @@ class _Beside(Struct, frozen=True):
         finally:
             for task in tasks:
                 task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+                task.add_done_callback(_is_over)
+        # Not waited for: one that is in a thread goes on until that is done, and a turn must not wait so long.
         found = assemble([_piece(one, task) for one, task in zip(sources, tasks, strict=True)], budgets).sections
         return Context(tuple(one for one in found if known.digest(one.key) != one.digest))
 
@@ -230,10 +229,18 @@ def _name(key: str) -> str:
     return key.partition(" ")[0]
 
 
-def _piece(source: Source, task: asyncio.Task[Piece]) -> Piece:
-    refused = f"it took longer than {PATIENCE_S * 1000:.0f} ms"
+def _is_over(task: asyncio.Task[Piece]) -> None:
+    """Nobody asks any more what came of it."""
     if not task.cancelled():
-        with suppress(AgiError, OSError):
+        task.exception()
+
+
+def _piece(source: Source, task: asyncio.Task[Piece]) -> Piece:
+    """What a source said; one that fails, for whatever reason, must not cost the turn."""
+    refused = f"it took longer than {PATIENCE_S * 1000:.0f} ms"
+    if task.done() and not task.cancelled():
+        problem = task.exception()
+        if problem is None:
             return replace(task.result(), place="conversation")
-        refused = f"it failed: {type(task.exception()).__name__}"
+        refused = f"it failed: {type(problem).__name__}"
     return Piece(name=source.name, source="workspace", place="conversation", refused=refused)

@@ -2,7 +2,8 @@
 
 A log can hold answers to approvals, grants and open turns; whoever opens a folder would run them. So each data folder
 gets a random id when it is made, and the user's own folder keeps the list of ids made for this user. A log with another
-id is read as text: its open turns are closed and its grants dropped before anything runs.
+id is read as text: its open turns are closed and its grants dropped before anything runs. A cache of an index is
+marked in the same way; one without a known mark is thrown away unread, since opening a database means to believe it.
 May import: errors, protocol, eventlog, views, sessions.closing.
 """
 
@@ -10,6 +11,8 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
+from contextlib import suppress
 from pathlib import Path
 
 from agi.errors import ConfigError
@@ -22,6 +25,7 @@ from agi.views.state import SessionState
 
 FILE = "origin"
 KNOWN = "origins"
+CACHE = "cache"
 REASON = "This log was made elsewhere; what was open in it is not carried on."
 
 
@@ -57,6 +61,23 @@ def claim(folder: Path, home_config: Path) -> None:
         os.replace(beside, folder / FILE)
     except OSError:
         beside.unlink(missing_ok=True)
+
+
+def own_cache(folder: Path, home_config: Path) -> None:
+    """See to it that what a data folder holds as a cache was made by this user's harness; anything else goes."""
+    cache = folder / CACHE
+    if folder.is_symlink() or not folder.is_dir():
+        return
+    origin = None if cache.is_symlink() else _read(cache / FILE)
+    if origin is not None and origin in _known(home_config):
+        return
+    if cache.is_symlink() or cache.is_file():
+        with suppress(OSError):
+            cache.unlink()
+    else:
+        shutil.rmtree(cache, ignore_errors=True)
+    if not os.path.lexists(cache):  # what cannot be removed is never marked
+        claim(cache, home_config)
 
 
 async def disown(log: EventLog) -> int:

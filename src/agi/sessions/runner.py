@@ -238,6 +238,7 @@ class Runner:
         agent = site.agents.find(turn.agent)
         config = site.config
         turn_budget, session_budget = limits(state.budget, config)
+        self._sites.own_cache(site)
         opened = await open_context(self._log, site, registry, state, turn)
         history = told_messages(self._log.db, state, turn.id)
         for data in opened.events:

@@ -33,6 +33,7 @@ from agi.protocol.grants import Grant
 from agi.protocol.tools import ToolDefinition
 from agi.redaction import Redactor
 from agi.sessions.cells import Cells
+from agi.sessions.origin import own_cache
 from agi.sessions.own_skills import OwnSkills
 from agi.sessions.own_sources import OwnSources
 from agi.sessions.own_tools import OwnTools
@@ -183,6 +184,8 @@ class Sites:
         self._stand_in = stand_in
         self._probe_ports = probe_ports
         self._sites: dict[str, Site] = {}
+        self._cached: set[Path] = set()
+        """Whose cache is known to be ours."""
         self._agreed: dict[Path, tuple[str, ...]] = {}
         """What AGENTS.md had run when a workspace was trusted for this run: an agent may write that file."""
         self._retired: list[Site] = []
@@ -213,6 +216,13 @@ class Sites:
                 self._retired.append(site)  # a running turn may still use it
             site = self._sites[key] = fresh
         return site
+
+    def own_cache(self, site: Site) -> None:
+        """Before anything is read from a workspace's cache: throw it away if it came with the repository."""
+        root = site.workspace.root
+        if root not in self._cached:
+            own_cache(root / ".agi", self._home_config)
+            self._cached.add(root)
 
     async def close(self) -> None:
         """Close every handle and connection."""

@@ -5,6 +5,8 @@ A part of the fold (see state). Where the texts are, `seq` says. Pure. May impor
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import msgspec
 from msgspec import Struct, field
 
@@ -22,6 +24,8 @@ class Told(Struct, frozen=True):
 
     digest: str
     seq: int
+    message_id: str = ""
+    """The message that says it; empty where none does."""
 
 
 class _Named(Struct, frozen=True):
@@ -64,10 +68,12 @@ class ContextState(Struct, kw_only=True):
         for key in self.head:
             self.added.pop(key, None)
 
-    def told(self, event: Event, sections: tuple[ContextSection, ...]) -> None:
+    def told(self, event: Event, sections: tuple[ContextSection, ...], message_id: str) -> None:
         """Sections were told in a message; of those that were left out nothing was."""
         self.added.update(
-            (one.key, Told(one.digest, event.seq)) for one in sections if one.status != "left_out" or not one.digest
+            (one.key, Told(one.digest, event.seq, message_id))
+            for one in sections
+            if one.status != "left_out" or not one.digest
         )
 
     def asked(self, agent: str, provider: str, model: str) -> None:
@@ -78,9 +84,9 @@ class ContextState(Struct, kw_only=True):
         """What was told after this point is no part of the conversation any more."""
         self.added = {key: told for key, told in self.added.items() if told.seq <= to_seq}
 
-    def compacted(self) -> None:
-        """The conversation was made anew: what was told in it may be gone, and no cache holds it."""
-        self.added.clear()
+    def compacted(self, carried: Collection[str] = ()) -> None:
+        """The conversation was made anew: what was told in it is gone unless carried along, and no cache holds it."""
+        self.added = {key: told for key, told in self.added.items() if told.message_id in carried}
         self.due = "compacted" if self.seq else None
 
     def called(self, data: ev.ToolCallStarted) -> None:

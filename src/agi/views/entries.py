@@ -1,7 +1,8 @@
 """What of an event can be found: a few bounded texts, the same whenever they are asked for.
 
 Text of messages, calls with their arguments, results by their two ends, the files a call names or changed, titles.
-Neither pieces of open text nor reasoning. Pure. A change of what comes out needs a new `search_index.VERSION`.
+Neither pieces of open text nor reasoning, nor what the harness tells of the context. Pure. A change of what comes out
+needs a new `search_index.VERSION`.
 May import: protocol.
 """
 
@@ -14,6 +15,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct
 
 from agi.protocol import events as ev
+from agi.protocol.context import ORIGIN as CONTEXT
 from agi.protocol.events import Event
 from agi.protocol.messages import Message, Role
 from agi.protocol.parts import Text, ToolCallPart, plain_text
@@ -73,6 +75,8 @@ def _entries(data: ev.EventData | None) -> Iterator[Entry]:
 
 
 def _said(message: Message) -> Iterator[Entry]:
+    if message.origin == CONTEXT:
+        return  # maps, lists of files and rules: nobody said them, and they name everything in every session
     text = plain_text(message.parts)
     if text.strip():
         yield Entry(kind="message", text=_ends(text, SAID), role=message.role, message_id=message.id)

@@ -7,13 +7,14 @@ May import: errors, protocol, views.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 
 import msgspec
 from msgspec.structs import replace
 
 from agi.errors import NotFound
 from agi.protocol.messages import Message
-from agi.protocol.parts import Text, ToolCallPart, ToolResultContent, ToolResultPart
+from agi.protocol.parts import Audio, File, Image, Part, Text, ToolCallPart, ToolResultContent, ToolResultPart
 from agi.protocol.search import Recalled
 from agi.views import queries
 from agi.views.queries import JOINED, gather_messages
@@ -45,6 +46,7 @@ def recall(db: sqlite3.Connection, session_id: str, wanted: str, elsewhere: str 
             ts=messages[0].created_at,
             what=_what(messages, wanted),
             text=_text(messages, wanted),
+            files=tuple(_files(messages)),
             reverted=position < QUEUED and not counts(position, segments(there.reverts)),
         )
     raise NotFound(
@@ -104,9 +106,18 @@ def _text(messages: list[Message], wanted: str) -> str:
     return "\n\n".join(text for text in said if text)
 
 
-def _part_text(part: object) -> str:
+def _files(messages: list[Message]) -> Iterator[Image | Audio | File]:
+    """What was attached to messages, or came with results."""
+    for part in (part for message in messages for part in message.parts):
+        inner = part.content.parts if isinstance(part, ToolResultPart) else (part,)
+        yield from (one for one in inner if isinstance(one, Image | Audio | File))
+
+
+def _part_text(part: Part) -> str:
     if isinstance(part, Text):
         return part.text
+    if isinstance(part, Image | Audio | File):
+        return f"[{part.mime_type} file {part.ref}]"
     if isinstance(part, ToolCallPart):
         args = bytes(part.content.args).decode(errors="replace")
         return f"[call {part.content.id}] {part.content.name} {args}"

@@ -79,6 +79,8 @@ class Recorded(Struct, kw_only=True):
     checks: tuple[Check, ...] = ()
     """The last run of each verification command."""
     pending: tuple[PendingApproval, ...] = ()
+    added: dict[str, str] = field(default_factory=dict)
+    """What the harness told beside the head: the keys of sections, and the messages that say them."""
 
 
 def recorded(db: sqlite3.Connection, state: SessionState) -> Recorded:
@@ -87,6 +89,7 @@ def recorded(db: sqlite3.Connection, state: SessionState) -> Recorded:
         jobs=tuple(state.jobs),
         checks=tuple({one.command: one for one in state.ledger.checks if not one.baseline}.values()),
         pending=tuple(state.turn.pending) if state.turn else (),
+        added={key: told.message_id for key, told in state.context.added.items()},
     )
     done = _changes(db, state, found)
     for (content,) in _rows(db, state, _CALLS, MOST_CALLS):

@@ -17,7 +17,7 @@ from agi.protocol.times import to_millis
 from agi.views.entries import INDEXED, MOST_ENTRIES, Entry, entries_of
 from agi.views.terms import index_text
 
-VERSION = "1"
+VERSION = "2"
 """Of what `entries_of` and `index_text` make of events: words are taken out by being made again, exactly."""
 WINDOW = 250
 """How many events are looked at between two looks at the clock."""

@@ -375,7 +375,7 @@ def _compaction_started(state: SessionState, event: Event, data: ev.CompactionSt
 def _compacted(state: SessionState, event: Event, data: ev.ContextCompacted) -> None:
     state.compactions = [*state.compactions, (event.seq, data.compaction_id, False)][-MOST_MARKS:]
     state.context_tokens, state.compacted_to = data.post_tokens, 0
-    state.context.compacted()
+    state.context.compacted(data.carried)
     _compaction_over(state, data.trigger)
 
 
@@ -402,7 +402,7 @@ def _context_assembled(state: SessionState, event: Event, data: ev.ContextAssemb
 
 
 def _context_added(state: SessionState, event: Event, data: ev.ContextAdded) -> None:
-    state.context.told(event, data.sections)
+    state.context.told(event, data.sections, data.message_id or "")
 
 
 def _tool_call_started(state: SessionState, event: Event, data: ev.ToolCallStarted) -> None:
