@@ -7,7 +7,7 @@ import stat
 
 import pytest
 
-from agi.config.notes import NOTES_NAME, add_note, notes_text, read_notes, remove_note
+from agi.config.notes import NOTES_NAME, add_note, read_notes, remove_note
 from agi.errors import AgiError, ConfigError, NotFound
 from agi.protocol.notes import LONGEST_NOTE, MOST_NOTES
 
@@ -66,23 +66,11 @@ def test_entries_that_make_no_sense_say_nothing(tmp_path, entries):
     (tmp_path / NOTES_NAME).write_text(json.dumps({"workspaces": entries}))
 
     assert read_notes(tmp_path, "/a") == ()
-    assert notes_text(tmp_path, "/a") == ""
 
 
-def test_a_file_that_cannot_be_read_is_said_to_the_user_and_costs_no_turn(tmp_path):
-    """Listing names it; a session goes on without notes."""
+def test_a_file_that_cannot_be_read_is_said_to_the_user(tmp_path):
+    """Whoever lists them is told which."""
     (tmp_path / NOTES_NAME).write_text("{")
 
     with pytest.raises(ConfigError):
         read_notes(tmp_path, "/a")
-    assert notes_text(tmp_path, "/a") == ""
-
-
-def test_a_model_is_told_who_wrote_them(tmp_path):
-    """All of them, oldest first, each a line of its own."""
-    add_note(tmp_path, "/a", "Use tabs.")
-    add_note(tmp_path, "/a", "Two\nlines.")
-
-    assert notes_text(tmp_path, "/a") == (
-        "Notes that the user pinned for this workspace, in the user's own words:\n- Use tabs.\n- Two\n  lines.\n"
-    )

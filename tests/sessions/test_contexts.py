@@ -242,6 +242,17 @@ async def test_a_retry_is_still_told_to_go_on_where_rules_changed_meanwhile(plac
     assert origins[-2:] == ["context", "go_on"]
 
 
+async def test_notes_that_cannot_be_read_cost_no_turn(place):
+    """They are left out, and the context says why."""
+    place.home.mkdir(exist_ok=True)
+    (place.home / "notes.json").write_text("{broken")
+    await ask(place)
+
+    (left_out,) = [one for one in assembled(place)[0].sections if one.name == "notes"]
+    assert left_out.status == "left_out"
+    assert "notes.json is not valid JSON" in left_out.why
+
+
 class Source:
     """Tells something about the workspace; forgets nothing it was asked."""
 

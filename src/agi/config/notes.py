@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from agi.config.store import Document, read_document, update_document
-from agi.errors import ConfigError, Invalid, NotFound
+from agi.errors import Invalid, NotFound
 from agi.protocol.ids import NOTE, new_id
 from agi.protocol.notes import LONGEST_NOTE, MOST_NOTES, Note
 from agi.protocol.times import to_rfc3339
@@ -71,18 +71,6 @@ def remove_note(home_config: Path, note_id: str) -> None:
         document[_KEY] = Raw(msgspec.json.encode({path: known for path, known in kept.items() if known}))
 
     update_document(home_config, remove, NOTES_NAME)
-
-
-def notes_text(home_config: Path, workspace: str | Path) -> str:
-    """The notes as a model may be told them, with who wrote them; empty if there are none or they cannot be read."""
-    try:
-        notes = read_notes(home_config, workspace)
-    except ConfigError:
-        return ""
-    if not notes:
-        return ""
-    told = "\n".join("- " + note.text.replace("\n", "\n  ") for note in notes)
-    return f"Notes that the user pinned for this workspace, in the user's own words:\n{told}\n"
 
 
 def _entries(document: Document) -> dict[str, list[_Entry]]:

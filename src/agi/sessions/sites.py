@@ -21,10 +21,11 @@ from agi.config.load import rules_commands
 from agi.config.notes import read_notes
 from agi.config.resources import bound_to
 from agi.context.assembling import assemble
-from agi.context.base import SKILLS, Context, Piece, Source
+from agi.context.base import NOTES, SKILLS, Context, Piece, Source
 from agi.context.budgets import budgets_for
 from agi.context.prefix import full_pieces, notes_piece, skills_piece
 from agi.context.rules import find_rules
+from agi.errors import ConfigError
 from agi.models.base import Model
 from agi.models.breaker import Breaker
 from agi.models.facts import Facts
@@ -110,7 +111,12 @@ class Site(Struct, frozen=True, kw_only=True):
 
     def _notes_told(self) -> list[Piece]:
         """What the user pinned for the workspace."""
-        notes = read_notes(self.home_config, self.workspace.root)
+        try:
+            notes = read_notes(self.home_config, self.workspace.root)
+        except ConfigError as error:
+            return [
+                Piece(name=NOTES, source="user", refused=error.message)
+            ]  # it costs no turn; `agi notes` says it too
         return [notes_piece([note.text for note in notes])] if notes else []
 
     def _skills_told(self, tools: Sequence[ToolDefinition], tokens: int) -> list[Piece]:
