@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from agi.errors import ConfigError, Conflict, NotFound
+from agi.sandbox.holding import hold
 from agi.trust import TrustedWorkspace, TrustState, list_trusted, set_trust, trust_state
 
 
@@ -45,6 +46,19 @@ def test_trust_lasts_until_something_changes(work, home):
     (work / ".mcp.json").unlink()
     (work / ".agi" / "config.json").write_text('{"verify": {"commands": ["make x"]}}')
     assert trust_state(work, home).reason == "trusted"
+
+
+def test_a_command_that_runs_in_the_sandbox_changes_no_trust(work, home):
+    """What holds a free name meanwhile is no file of the workspace's; anything else that stands there is."""
+    set_trust(work, home, True)
+    held = hold(str(work / ".mcp.json"))
+    assert held is not None
+    assert (work / ".mcp.json").is_dir()
+    assert trust_state(work, home).trusted
+    (work / ".mcp.json" / "x").touch()
+    assert not trust_state(work, home).trusted
+    (work / ".mcp.json" / "x").unlink()
+    held.release()
 
 
 def test_setting_trust_tells_how_it_stands(work, home):

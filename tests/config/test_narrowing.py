@@ -22,6 +22,7 @@ USER = {
     "compaction": {"enabled": False, "threshold": 0.8},
     "agents": {"build": {"maxSteps": 20}},
     "skills": {"enabled": False, "maxTokens": 500},
+    "mcp": {"enabled": False, "maxTools": 20, "maxTokens": 500},
     "auth": "token",
 }
 
@@ -68,6 +69,9 @@ LOOSER = [
     ({"context": {"repoMapTokens": 100_000}}, "context.repoMapTokens"),
     ({"context": {"selectedFilesTokens": 100_000}}, "context.selectedFilesTokens"),
     ({"context": {"rulesFiles": ["AGENTS.md", "secrets.txt"]}}, "context.rulesFiles"),
+    ({"mcp": {"enabled": True}}, "mcp.enabled"),
+    ({"mcp": {"maxTools": 21}}, "mcp.maxTools"),
+    ({"mcp": {"maxTokens": 501}}, "mcp.maxTokens"),
 ]
 
 

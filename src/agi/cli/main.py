@@ -72,6 +72,17 @@ FORK_OPTIONS = {
     "--json": FLAG,
 }
 
+MCP_OPTIONS = {
+    "--url": "URL",
+    "--header": "NAME:VALUE…",
+    "--env": "NAME=VALUE…",
+    "--sandbox": FLAG,
+    "--to-project": FLAG,
+    "--replace": FLAG,
+    "--json": FLAG,
+    "--yes": FLAG,
+}
+
 SETUP_OPTIONS = {
     "--project": "[PATH]",
     "--provider": "NAME",
@@ -273,6 +284,12 @@ def _skills(arguments: Arguments) -> int:
     return skills(arguments)
 
 
+def _mcp(arguments: Arguments) -> int:
+    from agi.cli.mcp import mcp
+
+    return mcp(arguments)
+
+
 def _grants(arguments: Arguments) -> int:
     from agi.cli.grants import grants
 
@@ -324,6 +341,7 @@ COMMANDS: dict[str, tuple[Command, Mapping[str, str]]] = {
     "models": (_models, {**PROJECT, "--provider": "NAME", "--all": FLAG, "--json": FLAG, "--if-needed": FLAG}),
     "tools": (_tools, {**PROJECT, "--json": FLAG}),
     "skills": (_skills, {**PROJECT, "--json": FLAG}),
+    "mcp": (_mcp, {**PROJECT, **MCP_OPTIONS}),
     "repair": (_repair, {**PROJECT, "--from-mirrors": FLAG}),
     "doctor": (_doctor, {**PROJECT, "--json": FLAG}),
     "grants": (_grants, {**PROJECT, "--all": FLAG, "--json": FLAG}),

@@ -43,7 +43,7 @@ def _list(arguments: Arguments, rest: list[str]) -> int:
         return exits.OK
     widest = min(max((len(one.name) for one in found.tools), default=0), _WIDEST)
     for one in found.tools:
-        where = "project" if one.name in found.project else "builtin"
+        where = "project" if one.name in found.project else "mcp    " if one.name in found.mcp else "builtin"
         put(f"{exact(one.name):{widest}}  {one.kind:7}  {where}  {line(one.description, 80)}\n")
     for problem in found.problems:
         say(f"{exact(problem.name)}: {line(problem.message, 500)} {line(problem.hint, 300)}".rstrip())

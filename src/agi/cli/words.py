@@ -19,7 +19,7 @@ agi, a local-first agent harness: sessions with AI agents that work in your fold
   agi skills                  instructions agents can load here     agi help NAME  more about one of these
   agi search "<words>"        find what was said and done           agi notes      what agents should know here
   agi fork                    another session from here             agi gc         what takes room, and making some
-  agi context                 what the model is shown, and its cost
+  agi context                 what the model is shown, and its cost agi mcp        tools of MCP servers
 
 Options, before or after the prompt:
   -a, --agent NAME      build (default), general, plan, or one of the project's
@@ -420,6 +420,35 @@ Examples:
   agi tools new line_count
 """
 
+MCP = """\
+agi mcp [list] [--json]
+agi mcp add NAME [--env NAME=VALUE]… [--sandbox] [--to-project] [--replace] -- COMMAND [ARGUMENT]…
+agi mcp add NAME --url URL [--header NAME:VALUE]… [--to-project] [--replace]
+agi mcp rm NAME [--to-project]
+agi mcp test NAME [--json]
+agi mcp approve NAME [TOOL] [--yes]
+
+MCP servers bring tools of other programs. Yours stand in mcp.json of your settings, a project's in its .agi/mcp.json or
+.mcp.json, and those count once you trust it. `list` says how each stands and starts nothing; `test` starts one and says
+what it offers. What a server says of its tools is kept when it is first seen; what is different later is not used until
+`approve` has shown you the difference.
+
+  --url URL            a server that speaks streamable HTTP
+  --header NAME:VALUE  sent with every request; ${VARIABLE} is filled in from the environment
+  --env NAME=VALUE     a variable of the server's own; ${VARIABLE} likewise
+  --sandbox            run it where commands run: it sees and changes the workspace only, without network
+  --to-project         write to the project's .agi/mcp.json instead of your own file
+  --replace            put it in the place of one of that name
+  --project PATH       the folder (default: this one)
+  --json               for programs
+  --yes                approve what is shown without a question
+
+Examples:
+  agi mcp add files -- npx -y @modelcontextprotocol/server-filesystem .
+  agi mcp add tracker --url https://tracker.example/mcp --header 'Authorization: Bearer ${TRACKER_TOKEN}'
+  agi mcp test files
+"""
+
 SKILLS = """\
 agi skills [list] [--json]
 agi skills show NAME [FILE] [--json]
@@ -454,6 +483,7 @@ BY_COMMAND = {
     "models": MODELS,
     "tools": TOOLS,
     "skills": SKILLS,
+    "mcp": MCP,
     "repair": REPAIR,
     "doctor": DOCTOR,
     "grants": GRANTS,

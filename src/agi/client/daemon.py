@@ -42,6 +42,7 @@ from agi.protocol.context import ContextReport
 from agi.protocol.events import Event, parse_envelope
 from agi.protocol.grants import Grant
 from agi.protocol.jobs import Job, JobOutput
+from agi.protocol.mcp import ApproveMcp, McpList, McpServer
 from agi.protocol.messages import Message
 from agi.protocol.search import Found, Search
 from agi.protocol.sessions import Session
@@ -234,6 +235,18 @@ class DaemonClient:
     async def skills(self) -> SkillList:
         """The skills of the project and the user."""
         return await self._ask("GET", "/v1/skills", SkillList)
+
+    async def mcp_servers(self) -> McpList:
+        """The MCP servers there are."""
+        return await self._ask("GET", "/v1/mcp", McpList)
+
+    async def test_mcp_server(self, name: str) -> McpServer:
+        """Start an MCP server, or see that it is there."""
+        return await self._ask("POST", f"/v1/mcp/{_quoted(name)}/test", McpServer)
+
+    async def approve_mcp_server(self, name: str, command: ApproveMcp) -> McpServer:
+        """Approve an MCP server as it was last seen."""
+        return await self._ask("POST", f"/v1/mcp/{_quoted(name)}/approve", McpServer, command)
 
     async def trust(self, path: Path) -> Trust:
         """How a workspace stands."""

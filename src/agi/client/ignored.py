@@ -20,7 +20,18 @@ def ignored_settings(settings: ClientSettings) -> tuple[str, ...]:
 def waiting_for_trust(settings: ClientSettings) -> tuple[str, ...]:
     """Say what is ignored only because the project is not trusted: what trusting it would change."""
     otherwise = _warnings(settings, True)
-    return tuple(warning for warning in _warnings(settings, False) if warning not in otherwise)
+    waiting = tuple(warning for warning in _warnings(settings, False) if warning not in otherwise)
+    return (*waiting, *_waiting_servers(settings))
+
+
+def _waiting_servers(settings: ClientSettings) -> tuple[str, ...]:
+    """MCP servers are started once the project is trusted, and not before."""
+    if not any((settings.project / name).is_file() for name in (".agi/mcp.json", ".mcp.json")):
+        return ()
+    from agi.config.servers import project_servers  # late: most projects have none
+
+    files = project_servers(settings.project)
+    return tuple(f"{file.path}: the MCP server {name} is not started." for file in files for name in file.servers)
 
 
 def _warnings(settings: ClientSettings, trusted: bool) -> tuple[str, ...]:

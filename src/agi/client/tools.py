@@ -34,3 +34,7 @@ class ToolList(Struct, frozen=True, kw_only=True):
     tools: tuple[ToolOffer, ...]
     project: tuple[str, ...] = ()
     problems: tuple[ToolProblem, ...] = ()
+    mcp: tuple[str, ...] = ()
+    """Those of MCP servers."""
+    held_back: tuple[str, ...] = ()
+    """Those of MCP servers that a model has to look for."""

@@ -17,6 +17,8 @@ from agi.errors import ConfigError
 PROJECT_DIR = ".agi"
 CONFIG_NAME = "config.json"
 CONFIG_LIMIT = 1 << 20
+HELD_NS = 1_000_000_000
+"""When an empty folder says it was last changed that holds a free name while a sandboxed command runs."""
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -69,6 +71,15 @@ def is_inside(path: Path, folder: Path) -> bool:
     """Tell whether `path`, with all links followed, is `folder` or lies below it."""
     real, root = os.path.realpath(path), os.path.realpath(folder)
     return os.path.commonpath((root, real)) == root
+
+
+def is_held(path: str | Path) -> bool:
+    """Tell whether only the sandbox of a running command stands there: then there is no such file."""
+    try:
+        found = os.lstat(path)
+        return stat.S_ISDIR(found.st_mode) and found.st_mtime_ns == HELD_NS and not os.listdir(path)
+    except OSError:
+        return False
 
 
 def _plain(name: str, path: str) -> list[str]:

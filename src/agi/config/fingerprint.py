@@ -14,7 +14,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from agi.config.files import read_inside
+from agi.config.files import is_held, read_inside
 from agi.config.rules import RULES_NAME, read_rules, verify_commands
 from agi.errors import ConfigError
 
@@ -81,6 +81,8 @@ def _walk(root: Path, name: str) -> Iterator[tuple[str, bytes]]:
         mode = os.lstat(path).st_mode
         if stat.S_ISLNK(mode):
             yield name, b"link " + os.fsencode(os.readlink(path))
+        elif is_held(path):
+            return
         elif stat.S_ISDIR(mode):
             yield name, b"folder"
             for child in _children(path, name):

@@ -27,6 +27,7 @@ from agi.config.values import (
     ContextSettings,
     Flags,
     LocalSettings,
+    McpSettings,
     ModelSettings,
     ProviderSettings,
     SandboxSettings,
@@ -198,6 +199,7 @@ def _build(settings: Settings) -> Config:
         retention=replace(RetentionPolicy(), **said(settings.retention)),
         compaction=replace(CompactionPolicy(), **said(settings.compaction)),
         context=replace(ContextSettings(), **said(settings.context)),
+        mcp=replace(McpSettings(), **said(settings.mcp)),
         agents=_each(settings.agents, AgentSettings()),
     )
 

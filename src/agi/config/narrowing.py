@@ -19,6 +19,7 @@ from agi.config.settings import (
     ContextSettingsSection,
     LimitsSection,
     LocalSection,
+    McpSection,
     PatchReviewSection,
     ProviderSection,
     RetentionSection,
@@ -32,6 +33,7 @@ from agi.config.values import (
     Config,
     ContextSettings,
     LocalSettings,
+    McpSettings,
     ProviderSettings,
     SandboxMode,
     SandboxSettings,
@@ -81,6 +83,7 @@ def narrow(project: Settings, user: Config) -> tuple[Settings, tuple[str, ...]]:
         retention=_retention(sieve, _or(project.retention, RetentionSection())),
         compaction=_compaction(sieve, _or(project.compaction, CompactionSection()), user.compaction),
         context=_context(sieve, _or(project.context, ContextSettingsSection()), user.context),
+        mcp=_mcp(sieve, _or(project.mcp, McpSection()), user.mcp),
         agents={
             name: _agent(sieve, f"agents.{name}", section, user.max_steps(name) or step_limit(name))
             for name, section in _or(project.agents, {}).items()
@@ -288,6 +291,16 @@ def _context(sieve: _Sieve, section: ContextSettingsSection, user: ContextSettin
 
 def _tokens(sieve: _Sieve, key: str, value: int | UnsetType, limit: int) -> int | UnsetType:
     return sieve.drop(f"context.{key}", value, if_=not isinstance(value, UnsetType) and value > limit)
+
+
+def _mcp(sieve: _Sieve, section: McpSection, user: McpSettings) -> McpSection:
+    tools = sieve.at_most("mcp.maxTools", section.max_tools, user.max_tools)
+    tokens = sieve.at_most("mcp.maxTokens", section.max_tokens, user.max_tokens)
+    return McpSection(
+        enabled=sieve.drop("mcp.enabled", section.enabled, if_=section.enabled is True and not user.enabled),
+        max_tools=UNSET if tools is None else tools,
+        max_tokens=UNSET if tokens is None else tokens,
+    )
 
 
 def _agent(sieve: _Sieve, at: str, section: AgentSection, limit: int) -> AgentSection:

@@ -250,6 +250,17 @@ class ContextSettingsSection(Section, frozen=True, kw_only=True):
     """What files chosen for a question may cost."""
 
 
+class McpSection(Section, frozen=True, kw_only=True):
+    """`mcp`; the servers themselves stand in `mcp.json`."""
+
+    enabled: bool | UnsetType = UNSET
+    """Whether MCP servers are used."""
+    max_tools: Annotated[int, Meta(ge=0, le=10_000)] | UnsetType = UNSET
+    """How many of their tools a model is offered."""
+    max_tokens: Annotated[int, Meta(ge=0, le=1_000_000)] | UnsetType = UNSET
+    """How much context those may take."""
+
+
 class AgentSection(Section, frozen=True, kw_only=True):
     """`agents.<name>`."""
 
@@ -294,6 +305,8 @@ class Settings(Section, frozen=True, kw_only=True):
     """How long conversations are made shorter."""
     context: ContextSettingsSection | UnsetType = UNSET
     """What the model is shown."""
+    mcp: McpSection | UnsetType = UNSET
+    """How MCP servers are used."""
     agents: dict[str, AgentSection] | UnsetType = UNSET
     """Limits by agent."""
     auth: AuthMode | UnsetType = UNSET
@@ -318,6 +331,7 @@ SECTIONS: dict[type[Struct], dict[str, type[Struct]]] = {
         "titles": TitlesSection,
         "retention": RetentionSection,
         "compaction": CompactionSection,
+        "mcp": McpSection,
         "local": LocalSection,
         "context": ContextSettingsSection,
     },

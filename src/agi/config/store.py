@@ -1,4 +1,4 @@
-"""How a `config.json` is changed: one writer at a time, all or nothing, readable by its owner alone.
+"""How a `config.json`, or a file like it, is changed: one writer at a time, all or nothing, for its owner alone.
 
 Keys that are not being changed keep their bytes. The user's own file may be a link; a project's is written only where
 it seems to be, whatever links the project holds. What is written is others' business. May import: errors.
@@ -27,38 +27,40 @@ _LOCK_FILE = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def read_document(home_config: Path, name: str = CONFIG_NAME) -> Document:
+def read_document(home_config: Path, name: str = CONFIG_NAME, limit: int = CONFIG_LIMIT) -> Document:
     """Read the user's file by its top keys; empty if there is none."""
     path = home_config / name
-    return _document(read_file(path, limit=CONFIG_LIMIT), path)
+    return _document(read_file(path, limit=limit), path)
 
 
-def read_project_document(project: Path) -> Document:
+def read_project_document(project: Path, *, name: str = CONFIG_NAME) -> Document:
     """Read a project's file by its top keys; empty if there is none. A link in its place is refused."""
-    content = read_inside(project, f"{PROJECT_DIR}/{CONFIG_NAME}", limit=CONFIG_LIMIT)
-    return _document(content, project / PROJECT_DIR / CONFIG_NAME)
+    content = read_inside(project, f"{PROJECT_DIR}/{name}", limit=CONFIG_LIMIT)
+    return _document(content, project / PROJECT_DIR / name)
 
 
-def update_document(home_config: Path, change: Callable[[Document], None], name: str = CONFIG_NAME) -> None:
+def update_document(
+    home_config: Path, change: Callable[[Document], None], name: str = CONFIG_NAME, limit: int = CONFIG_LIMIT
+) -> None:
     """Read the user's file, let `change` alter it, and put it back in one step; an error leaves it as it was."""
     try:
         home_config.mkdir(parents=True, exist_ok=True, mode=0o700)
         home_config.chmod(0o700)
         with _locked(home_config):
-            document = read_document(home_config, name)
+            document = read_document(home_config, name=name, limit=limit)
             change(document)
-            _replace(Path(os.path.realpath(home_config / name)), document)
+            _replace(Path(os.path.realpath(home_config / name)), document, limit)
     except OSError as error:
         raise _unwritable(home_config / name, error) from error
 
 
-def update_project_document(project: Path, change: Callable[[Document], None]) -> None:
+def update_project_document(project: Path, change: Callable[[Document], None], *, name: str = CONFIG_NAME) -> None:
     """The same for a project's file; its folder is made if there is none."""
-    path = project / PROJECT_DIR / CONFIG_NAME
+    path = project / PROJECT_DIR / name
     try:
         path.parent.mkdir(exist_ok=True, mode=0o700)
         with _held(path.parent) as folder:
-            document = read_project_document(project)
+            document = read_project_document(project, name=name)
             change(document)
             _replace_in(folder, path, _encoded(path, document))
     except OSError as error:
@@ -98,16 +100,16 @@ def _held(path: Path) -> Iterator[int]:
         os.close(folder)
 
 
-def _encoded(path: Path, document: Document) -> bytes:
+def _encoded(path: Path, document: Document, limit: int = CONFIG_LIMIT) -> bytes:
     content = msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
-    if len(content) > CONFIG_LIMIT:
+    if len(content) > limit:
         hint = "Remove something first; `agi trust --list` shows the workspaces it holds."
-        raise ConfigError(f"{path} would become larger than {CONFIG_LIMIT} bytes.", hint=hint)
+        raise ConfigError(f"{path} would become larger than {limit} bytes.", hint=hint)
     return content
 
 
-def _replace(path: Path, document: Document) -> None:
-    content = _encoded(path, document)
+def _replace(path: Path, document: Document, limit: int) -> None:
+    content = _encoded(path, document, limit)
     folder = os.open(path.parent, _FOLDER & ~os.O_NOFOLLOW)
     try:
         _replace_in(folder, path, content)

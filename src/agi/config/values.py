@@ -163,6 +163,17 @@ class ContextSettings(Struct, frozen=True, kw_only=True):
     """What files chosen for a question may cost."""
 
 
+class McpSettings(Struct, frozen=True, kw_only=True):
+    """How MCP servers are used."""
+
+    enabled: bool = True
+    """Whether they are used at all."""
+    max_tools: int = 100
+    """How many of their tools a model is offered; others are found by `mcp_find_tool`."""
+    max_tokens: int = 15_000
+    """How much of a model's context those may take."""
+
+
 class AgentSettings(Struct, frozen=True, kw_only=True):
     """Limits of one agent."""
 
@@ -222,6 +233,8 @@ class Config(Struct, frozen=True, kw_only=True):
     """How long conversations are made shorter."""
     context: ContextSettings = ContextSettings()
     """What the model is shown."""
+    mcp: McpSettings = McpSettings()
+    """How MCP servers are used."""
     agents: Mapping[str, AgentSettings] = {}
     """Limits by agent."""
     auth: AuthMode = "auto"

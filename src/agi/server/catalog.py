@@ -40,7 +40,7 @@ class AgentList(Struct, frozen=True):
 async def list_agents(request: Request[None, None]) -> ASGIApp:
     """The project's agents."""
     site = request.harness.site()
-    registry = await site.own_tools.joined(site, request.harness.registry)
+    registry = (await site.own_tools.joined(site, request.harness.registry)).registry
     agents = [_agent(registry, site, agent) for agent in site.agents.all()]
     return Json(AgentList(agents, site.agents.default(site.config).name))
 

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from agi.config import SandboxSettings
 from agi.sandbox.base import MIB, Confinement, Limits, Network, Rung
 
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
     from agi.sandbox.cell import Cell
     from agi.sandbox.ladder import Ladder
     from agi.sessions.sites import Site
+
+
+_OFF = SandboxSettings(mode="off")
 
 
 class Cells:
@@ -31,6 +36,21 @@ class Cells:
         from agi.sandbox.cell import Cell  # late: most one-shots run no command
 
         return Cell(self._ladder(site.config.sandbox), self._confinement(site))
+
+    def lasting(self, site: Site) -> Cell:
+        """The same for a program that runs as long as the daemon does: it may use processor time without end."""
+        from agi.sandbox.cell import Cell  # late, as above
+
+        held = self._confinement(site)
+        limits = replace(held.limits, cpu_seconds=None)
+        return Cell(self._ladder(site.config.sandbox), replace(held, limits=limits, must_confine=True))
+
+    def outside(self, site: Site) -> Cell:
+        """Where programs of the user's own run: nothing keeps them in, and they end when the daemon does."""
+        from agi.sandbox.cell import Cell  # late, as above
+
+        endless = Limits(memory=0, processes=None, file_size=None, cpu_seconds=None, open_files=None)
+        return Cell(self._ladder(_OFF), Confinement(workspace=site.workspace.root, network="on", limits=endless))
 
     def rung(self, site: Site) -> Rung:
         """What holds a workspace's commands; tried out when first asked, which takes some milliseconds."""

@@ -108,8 +108,8 @@ def _messages(events: Sequence[EventData]) -> tuple[Message, ...]:
 
 
 def offered(registry: Registry, agent: Agent) -> tuple[ToolDefinition, ...]:
-    """The tools an agent may use."""
-    return tuple(tool for tool in registry.definitions() if is_listed(tool, agent.tools))
+    """The tools an agent is offered."""
+    return tuple(tool for tool in registry.offered() if is_listed(tool, agent.tools))
 
 
 def recorded_head(log: EventLog, state: SessionState) -> ContextAssembled | None:

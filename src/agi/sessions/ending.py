@@ -44,3 +44,17 @@ def session_ending(last: ev.EventData) -> ev.EventData:
 def error_info(error: AgiError) -> ErrorInfo:
     """An error as the log and clients have it."""
     return ErrorInfo(code=error.code, message=error.message, hint=error.hint)
+
+
+def our_failure(problem: Exception) -> Outcome:
+    """A bug of ours ends the turn, not the daemon."""
+    message = f"The harness failed: {type(problem).__name__}: {problem}"
+    error = ErrorInfo(code="internal_error", message=message, hint="Please report it; the turn can be retried.")
+    return Outcome(stop_reason="error", error=error)
+
+
+def unready(error: Exception) -> ev.Notice:
+    """Why a workspace's own tools are not there in a turn."""
+    said = error.message if isinstance(error, AgiError) else f"{type(error).__name__}: {error}"
+    told = f"The tools of this workspace could not be made ready, so the turn goes on without them. {said}"
+    return ev.Notice(code="tools_unavailable", message=told)

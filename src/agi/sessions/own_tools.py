@@ -1,6 +1,6 @@
-"""The tools workspaces have of their own, beside those that are always there.
+"""The tools workspaces have of their own, and those of MCP servers, beside those that are always there.
 
-May import: tools, usertools, sessions.
+May import: tools, usertools, mcp, sessions.
 """
 
 from __future__ import annotations
@@ -17,15 +17,26 @@ from agi.usertools.base import ToolProblem, UserTools
 from agi.usertools.loading import UserToolLoader, is_there
 
 if TYPE_CHECKING:
+    from agi.protocol.mcp import McpProblem
     from agi.sessions.sites import Site
 
 
 class ToolList(Struct, frozen=True, kw_only=True):
-    """Every tool, sorted by name; which of them are the project's own, and why some of those are not there."""
+    """Every tool, sorted by name; which are the project's own, which those of MCP servers; why some are not there."""
 
     tools: tuple[ToolDefinition, ...]
     project: tuple[str, ...]
     problems: tuple[ToolProblem, ...]
+    mcp: tuple[str, ...] = ()
+    held_back: tuple[str, ...] = ()
+    """Those of MCP servers that a model has to look for, since there is no room to offer them all."""
+
+
+class Joined(Struct, frozen=True, kw_only=True):
+    """All tools a turn can use, and what a person should know about servers that are not as they should be."""
+
+    registry: Registry
+    problems: tuple[McpProblem, ...] = ()
 
 
 class OwnTools:
@@ -48,15 +59,40 @@ class OwnTools:
 
     def may_be_at(self, site: Site) -> bool:
         """Whether a workspace may have some; tells at once."""
-        return is_there(site.workspace.root)
+        return is_there(site.workspace.root) or site.own_servers.may_be_at(site)
 
-    async def joined(self, site: Site, registry: Registry) -> Registry:
-        """All tools that can be used in a workspace."""
+    async def joined(self, site: Site, registry: Registry, *, start: bool = False) -> Joined:
+        """All tools that can be used in a workspace; with `start`, servers that were never seen are started."""
         own = await self.at(site, registry)
-        return registry.joined(own.tools) if own.tools else registry
+        registry = registry.joined(own.tools) if own.tools else registry
+        servers = await site.own_servers.tools(site, registry.names(), start=start)
+        if servers is None:
+            return Joined(registry=registry)
+        both = registry.joined(servers.tools, held_back=servers.held_back)
+        if servers.held_back:
+            from agi.mcp.offering import McpFindTool  # late: few workspaces have so many
+
+            hidden = [tool for tool in both.definitions() if tool.name in servers.held_back]
+            both.add(McpFindTool(hidden, both.offer))
+        return Joined(registry=both, problems=servers.problems)
 
     async def listed(self, site: Site, registry: Registry) -> ToolList:
         """The same, for clients to look at."""
         own = await self.at(site, registry)
         names = tuple(sorted(tool.definition.name for tool in own.tools))
-        return ToolList(tools=registry.joined(own.tools).definitions(), project=names, problems=own.problems)
+        registry = registry.joined(own.tools)
+        servers = await site.own_servers.tools(site, registry.names(), start=False)
+        if servers is None:
+            return ToolList(tools=registry.definitions(), project=names, problems=own.problems)
+        return ToolList(
+            tools=registry.joined(servers.tools).definitions(),
+            project=names,
+            problems=(*own.problems, *map(_tool_problem, servers.problems)),
+            mcp=tuple(sorted(tool.definition.name for tool in servers.tools)),
+            held_back=servers.held_back,
+        )
+
+
+def _tool_problem(problem: McpProblem) -> ToolProblem:
+    name = f"mcp {problem.server} {problem.tool}".rstrip()
+    return ToolProblem(name=name, message=problem.message, hint=problem.hint)

@@ -30,12 +30,13 @@ from agi.sessions.approvals import Approvals
 from agi.sessions.attachments import Files
 from agi.sessions.closing import after_cancel, after_crash
 from agi.sessions.contexts import open_context
-from agi.sessions.ending import error_info, session_ending, turn_ending
+from agi.sessions.ending import error_info, our_failure, session_ending, turn_ending, unready
 from agi.sessions.ground import ground_of
 from agi.sessions.jobs import SessionsJobs
 from agi.sessions.journal import Journal
 from agi.sessions.media import TurnMedia
 from agi.sessions.memory import Memory
+from agi.sessions.own_servers import canceled_or, notices
 from agi.sessions.sites import Site, Sites
 from agi.sessions.toolbox import Toolbox
 from agi.sessions.turn_jobs import TurnJobs
@@ -73,7 +74,7 @@ class Runner:
         self._registry = registry
         self.session_id = session_id
         self._lease: Lease | None = None
-        self._turn_task: asyncio.Task[Outcome] | None = None
+        self._turn_task: asyncio.Task[Outcome] | asyncio.Task[Registry] | None = None
         self._turn_id = ""
         self._compaction: asyncio.Task[None] | None = None
         self._people: Approvals | None = None
@@ -185,21 +186,30 @@ class Runner:
             text = f"The turn was cut off {turn.resumes} times; it is not tried again by itself."
             error = ErrorInfo(code="interrupted", message=text, hint="Retry it if you know why.")
             return Outcome(stop_reason="error", error=error)
+        self._turn_id = turn.id
         try:
-            registry = await self._look_up(state, turn, journal)
-            if journal.turn().cancel_requested:
+            registry = await self._prepared(state, turn, journal)
+            if registry is None or journal.turn().cancel_requested:
                 return None  # meanwhile
             plan, ports = await self._plan(state, turn, journal, registry)
         except AgiError as error:
             return Outcome(stop_reason="error", error=error_info(error))
         except Exception as problem:
-            return _our_failure(problem)
-        self._turn_id = turn.id
-        self._turn_task = asyncio.create_task(run_turn(plan, ports), name=f"turn {turn.id}")
+            return our_failure(problem)
+        running = self._turn_task = asyncio.create_task(run_turn(plan, ports), name=f"turn {turn.id}")
         try:
-            return await self._watched(self._turn_task)
+            return await self._watched(running)
         finally:
             self._turn_task = None
+
+    async def _prepared(self, state: SessionState, turn: TurnState, journal: Journal) -> Registry | None:
+        """Look up what the turn needs; where servers may be slow, as a task of its own. None if it was canceled."""
+        site = self._sites.get(state.workspace_path)
+        looking = self._look_up(state, turn, journal)
+        if not site.own_servers.may_be_at(site):
+            return await looking
+        task = self._turn_task = asyncio.create_task(looking, name=f"preparing {turn.id}")
+        return await canceled_or(task)
 
     async def _look_up(self, state: SessionState, turn: TurnState, journal: Journal) -> Registry:
         """Ask around for what the turn needs to know about its model, where nobody has said it; gives its tools."""
@@ -210,26 +220,21 @@ class Runner:
         if sized or any(budget.usd is not None for budget in limits(state.budget, site.config)):
             await site.facts.learn(turn.provider, proxies=self._sites.proxies)
         try:
-            return await site.own_tools.joined(site, self._registry)
+            found = await site.own_tools.joined(site, self._registry, start=True)
         except Exception as error:  # whatever is wrong with them, the turn can be answered without
-            said = error.message if isinstance(error, AgiError) else f"{type(error).__name__}: {error}"
-            told = f"The tools of this workspace could not be made ready, so the turn goes on without them. {said}"
-            journal.note(ev.Notice(code="tools_unavailable", message=told))
+            journal.note(unready(error))
             return self._registry
+        for notice in notices(found.problems, journal.was_noticed):
+            journal.note(notice)
+        return found.registry
 
     async def _watched(self, task: asyncio.Task[Outcome]) -> Outcome | None:
         try:
-            return await asyncio.shield(task)
-        except asyncio.CancelledError:
-            if task.cancelled():
-                return None  # a person canceled the turn
-            task.cancel()  # the process is stopping: leave the turn open, it goes on at the next start
-            await asyncio.gather(task, return_exceptions=True)
-            raise
+            return await canceled_or(task)  # if the process is stopping, the turn stays open and goes on later
         except StorageError:
             raise  # the log cannot be written: the turn stays open, as it is there
         except Exception as problem:
-            return _our_failure(problem)
+            return our_failure(problem)
 
     async def _plan(
         self, state: SessionState, turn: TurnState, journal: Journal, registry: Registry
@@ -312,12 +317,7 @@ class Runner:
 
         self._compaction = asyncio.create_task(compact_idle(journal, prepare), name=f"compact {self.session_id}")
         try:
-            await asyncio.shield(self._compaction)
-        except asyncio.CancelledError:
-            if not self._compaction.cancelled():  # the process is stopping: it is made at the next start
-                self._compaction.cancel()
-                await asyncio.gather(self._compaction, return_exceptions=True)
-                raise
+            await canceled_or(self._compaction)  # if the process is stopping, it is made at the next start
         finally:
             self._compaction = None
 
@@ -346,13 +346,6 @@ class Runner:
     def _is_repeatable(self, name: str) -> bool:
         definition = self._registry.find(name)
         return definition is not None and definition.kind == ToolKind.READ
-
-
-def _our_failure(problem: Exception) -> Outcome:
-    """A bug of ours ends the turn, not the daemon."""
-    message = f"The harness failed: {type(problem).__name__}: {problem}"
-    error = ErrorInfo(code="internal_error", message=message, hint="Please report it; the turn can be retried.")
-    return Outcome(stop_reason="error", error=error)
 
 
 def named_model(site: Site, named: str | None) -> Callable[[], Model] | None:

@@ -36,7 +36,7 @@ async def session_context(
     log: EventLog, site: Site, registry: Registry, state: SessionState, *, text: bool = False
 ) -> ContextReport:
     """The context of a session as its last turn had it; before the first turn, as that one would have it."""
-    registry = await site.own_tools.joined(site, registry)
+    registry = (await site.own_tools.joined(site, registry)).registry
     recorded = recorded_head(log, state)
     if recorded is None:
         agent = site.agents.find(state.agent)
@@ -68,7 +68,7 @@ async def workspace_context(site: Site, registry: Registry, *, agent: str = "", 
     """What a new session here would be told first; opens no log."""
     chosen = site.agents.find(agent) if agent else site.agents.default(site.config)
     provider, model = await _who(site, chosen)
-    tools = offered(await site.own_tools.joined(site, registry), chosen)
+    tools = offered((await site.own_tools.joined(site, registry)).registry, chosen)
     context = site.context(chosen, provider, model, None, tools)
     return _report(site, chosen, provider, model, context.sections, (), tools, text=text)
 

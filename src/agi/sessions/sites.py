@@ -35,6 +35,7 @@ from agi.protocol.tools import ToolDefinition
 from agi.redaction import Redactor
 from agi.sessions.cells import Cells
 from agi.sessions.origin import own_cache
+from agi.sessions.own_servers import OwnServers
 from agi.sessions.own_skills import OwnSkills
 from agi.sessions.own_sources import OwnSources
 from agi.sessions.own_tools import OwnTools
@@ -74,6 +75,8 @@ class Site(Struct, frozen=True, kw_only=True):
     """What can tell more about workspaces at the start of a turn."""
     own_skills: OwnSkills
     """The skills that workspaces and the user have."""
+    own_servers: OwnServers
+    """The MCP servers that workspaces and the user have."""
     signature: tuple[object, ...]
     home_config: Path
     """Where the user's own settings and rules are."""
@@ -182,6 +185,7 @@ class Sites:
         self._own_tools = OwnTools(self._is_trusted)
         self._own_skills = OwnSkills(home_config)
         self._own_sources = OwnSources()
+        self.own_servers = OwnServers(home_config, env, redactor, self._is_trusted)
         self._home_config = home_config
         self._env = env
         self._flags = flags
@@ -231,7 +235,8 @@ class Sites:
             self._cached.add(root)
 
     async def close(self) -> None:
-        """Close every handle and connection."""
+        """Close every handle and connection, and end every server."""
+        await self.own_servers.close()
         for site in (*self._retired, *self._sites.values()):
             await site.models.close()
             site.workspace.close()
@@ -274,6 +279,7 @@ class Sites:
             own_tools=self._own_tools,
             own_skills=self._own_skills,
             own_sources=self._own_sources,
+            own_servers=self.own_servers,
             signature=signature,
             home_config=self._home_config,
             home=self._env.get("HOME") or os.path.expanduser("~"),

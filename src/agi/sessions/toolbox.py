@@ -94,11 +94,10 @@ class Toolbox:
         self._was_noticed = was_noticed
         self._skills = skills
         self._checkpoints: Checkpoints | None = None
-        self._offered = tuple(tool for tool in registry.definitions() if is_listed(tool, agent.tools))
 
     def definitions(self) -> tuple[ToolDefinition, ...]:
-        """What this agent may use."""
-        return self._offered
+        """What this agent is offered; it may use what was held back only for want of room, once it found it."""
+        return tuple(tool for tool in self._registry.offered() if is_listed(tool, self._agent.tools))
 
     def find(self, name: str) -> ToolDefinition | None:
         """Look up any tool, allowed or not."""

@@ -100,9 +100,10 @@ class Previewing(Protocol):
 class Registry:
     """The tools there are, by name and alias."""
 
-    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+    def __init__(self, tools: Iterable[Tool] = (), *, held_back: Iterable[str] = ()) -> None:
         self._by_name: dict[str, Tool] = {}
         self._tools: dict[str, Tool] = {}
+        self._held_back = set(held_back)
         for tool in tools:
             self.add(tool)
 
@@ -115,9 +116,17 @@ class Registry:
         self._tools[tool.definition.name] = tool
         self._by_name.update(dict.fromkeys(names, tool))
 
-    def joined(self, tools: Iterable[Tool]) -> Registry:
-        """These tools and more; a name in use is refused here too."""
-        return Registry((*self._tools.values(), *tools))
+    def joined(self, tools: Iterable[Tool], *, held_back: Iterable[str] = ()) -> Registry:
+        """These tools and more; a name in use is refused here too. Those held back are there, and not offered."""
+        return Registry((*self._tools.values(), *tools), held_back=(*self._held_back, *held_back))
+
+    def offered(self) -> tuple[ToolDefinition, ...]:
+        """The tools a model is told of, sorted by name."""
+        return tuple(tool for tool in self.definitions() if tool.name not in self._held_back)
+
+    def offer(self, names: Iterable[str]) -> None:
+        """Tell a model of these too, from its next request on."""
+        self._held_back.difference_update(names)
 
     def names(self) -> frozenset[str]:
         """Every name and alias in use."""
