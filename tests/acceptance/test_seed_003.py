@@ -336,7 +336,7 @@ async def test_when_tools_cannot_be_built_the_plain_path_answers(
 ) -> None:
     """The turn goes on without those tools, and says so."""
 
-    async def fails(*_: object) -> None:
+    async def fails(*_: object, **__: object) -> None:
         raise problem
 
     monkeypatch.setattr(daemon.harness.site().own_tools, "joined", fails)

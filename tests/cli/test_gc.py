@@ -43,13 +43,23 @@ async def test_old_sessions_are_shown_and_then_removed(cli, asked):
     """The one that was named in the dry run."""
     looked = await cli("gc", "--dry-run", "--older-than", "0h")
     kept = json.loads((await cli("gc", "--json", "--older-than", "0h", "--keep", "1")).out)
-    done = json.loads((await cli("gc", "--json", "--max-size", "0")).out)
+    done = json.loads((await cli("gc", "--json", "--max-size", "0", "--yes")).out)
 
     assert f"would be removed: {asked}" in looked.out
     assert "hello there" in looked.out
     assert kept["sessions"] == []
     assert [(one["id"], one["reason"]) for one in done["sessions"]] == [(asked, "size")]
     assert (await cli("sessions")).out == "No sessions yet.\n"
+
+
+async def test_sessions_are_not_removed_unless_somebody_says_so(cli, asked):
+    """Without a terminal that takes --yes; nothing is gone before."""
+    done = await cli("gc", "--older-than", "0h")
+
+    assert done.code == 2
+    assert "1 session would be removed for good" in done.err
+    assert "--yes" in done.err
+    assert len(json.loads((await cli("sessions", "--json")).out)) == 1
 
 
 async def test_a_folder_without_sessions_has_nothing_to_remove(cli):

@@ -268,7 +268,7 @@ class TestEmbedded:
         made = Models(Config(), env=home)
         error = refusal(made, "embedded")
 
-        assert (error.code, error.hint) == ("missing_runtime", 'Run `pip install "agi[local]"`.')
+        assert (error.code, error.hint) == ("missing_runtime", 'In the folder of agi, run `pip install ".[local]"`.')
         assert refusal(made).code == "no_model"
         assert made.list() == ()
 

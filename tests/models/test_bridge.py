@@ -514,7 +514,7 @@ def test_without_the_extra_nothing_is_known_and_it_is_said_what_to_install():
             print(error.code, error.hint)
     """)
 
-    assert told == 'False False ()\nmissing_extra Install it: pip install "agi[providers]"\n'
+    assert told == 'False False ()\nmissing_extra Install it: pip install ".[providers]"\n'
 
 
 def test_an_extra_that_cannot_be_loaded_is_an_error_not_a_traceback():
@@ -538,4 +538,4 @@ def test_an_extra_that_cannot_be_loaded_is_an_error_not_a_traceback():
         asyncio.run(main())
     """)
 
-    assert told == 'missing_extra Install it anew: pip install "agi[providers]"\n'
+    assert told == 'missing_extra Install it anew: pip install ".[providers]"\n'

@@ -343,7 +343,7 @@ def test_without_the_runtime_it_is_said_how_to_get_it(tmp_path: Path, monkeypatc
 
     with pytest.raises(Invalid) as caught:
         load_llama(RuntimeSettings(weights=tmp_path / "x", threads=1))
-    assert caught.value.hint == 'Install it with: pip install "agi[local]"'
+    assert caught.value.hint == 'Install it, in the folder of agi: pip install ".[local]"'
 
 
 def test_only_a_word_is_added_to_a_request() -> None:
@@ -399,7 +399,7 @@ asyncio.run(main())
 @pytest.mark.timeout(600)
 def test_the_real_model_makes_a_forced_call(tmp_path: Path) -> None:
     """On the real runtime, in a process of its own: a call, no port, not a word printed, signals as they were."""
-    pytest.importorskip("xllamacpp", reason='the runtime is not installed: pip install "agi[local]"')
+    pytest.importorskip("xllamacpp", reason='the runtime is not installed: pip install ".[local]"')
     weights = cached(os.environ, os.environ.get("AGI_WEIGHTS") or None)
     if weights is None:
         pytest.skip("the weights are not on this machine: run `agi models fetch`, or set AGI_WEIGHTS")
@@ -414,7 +414,7 @@ def test_the_real_model_makes_a_forced_call(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_file_that_is_no_model_is_refused_without_a_word_on_the_terminal(tmp_path: Path) -> None:
     """The real runtime, which would rather print."""
-    pytest.importorskip("xllamacpp", reason='the runtime is not installed: pip install "agi[local]"')
+    pytest.importorskip("xllamacpp", reason='the runtime is not installed: pip install ".[local]"')
     (tmp_path / "bad.gguf").write_bytes(b"GGUF" + b"\0" * 100)
     code = (
         "import sys\nfrom pathlib import Path\nfrom agi.errors import ModelError\n"

@@ -161,7 +161,7 @@ def test_openai_s_own_address_is_not_another_server():
         (models(), ("nope",), "unknown_provider", "Known: openai, anthropic, google, ollama"),
         (models(lab=LOCAL), ("nope",), "unknown_provider", "openai, anthropic, google, lab, ollama"),
         (models(), ("nope",), "unknown_provider", "embedded, scripted"),
-        (models(), ("nope",), "unknown_provider", 'pip install "agi[providers]"'),
+        (models(), ("nope",), "unknown_provider", 'pip install ".[providers]"'),
         (models(lab=NOTHING), ("lab",), "unknown_provider", "providers.<name>.baseUrl"),
         (models(openai=OFF), ("openai",), "provider_disabled", "providers.openai.enabled"),
         (models(openai=OFF), ("openai",), "provider_disabled", "`agi setup`"),

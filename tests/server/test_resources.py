@@ -162,3 +162,16 @@ async def test_a_bound_constitution_stands_in_the_context_of_its_repositories(da
     assert put.json()["repositories"] == ["project"]
     assert "Rivers are not to be dammed." in here.system
     assert "Rivers are not to be dammed." not in elsewhere.system
+
+
+async def test_a_repository_that_a_constitution_binds_is_not_forgotten(daemon: Daemon, folder: Path) -> None:
+    """The binding would go with it and nobody would know; it is said which one is in the way."""
+    body = {"path": str(folder / "rivers.md"), "repositories": ["project"]}
+    await daemon.call("PUT", "/api/constitutions/law", body)
+
+    refused = await daemon.call("DELETE", "/api/repositories/project")
+    await daemon.call("PUT", "/api/constitutions/law", {"path": body["path"]})
+
+    assert (refused.status, refused.code) == (409, "resource_bound")
+    assert "law" in refused.json()["error"]["message"]
+    assert (await daemon.call("DELETE", "/api/repositories/project")).status == 204

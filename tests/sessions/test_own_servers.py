@@ -227,5 +227,5 @@ async def test_without_the_sdk_it_is_said_how_to_get_it(tmp_path: Path, monkeypa
         assert await turn.answer() == "Fine without."
         (told,) = notices(await daemon.history(turn.session_id))
 
-        assert "pip install 'agi[mcp]'" in told["message"]
+        assert "pip install '.[mcp]'" in told["message"]
     await asyncio.sleep(0)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 WIDTH = 30
 OFTEN_S = 0.1
-NO_RUNTIME = 'What runs it is not installed yet: `pip install "agi[local]"`.'
+NO_RUNTIME = 'What runs it is not installed yet: `pip install ".[local]"`.'
 
 
 async def fetch(arguments: Arguments) -> int:

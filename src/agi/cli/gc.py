@@ -7,14 +7,18 @@ import re
 from collections.abc import Iterator
 
 import msgspec
+from msgspec.structs import replace
 
 from agi.cli import exits
 from agi.cli.display import exact, line
 from agi.cli.options import Arguments, usage
-from agi.cli.output import put
+from agi.cli.output import put, say
 from agi.cli.place import has_sessions, place
+from agi.cli.questions import ask_line, someone_is_there
 from agi.cli.times import local_time
+from agi.client.base import Client
 from agi.client.find import open_client
+from agi.errors import ConfigError
 from agi.protocol.commands import CollectGarbage
 from agi.protocol.storage import Collected, StorageUse
 
@@ -46,6 +50,9 @@ async def _gc(arguments: Arguments, command: CollectGarbage) -> int:
         return exits.OK
     client = await open_client(settings)
     try:
+        if not command.dry_run and not arguments.has("--yes") and not await _agreed(client, command):
+            say("Nothing was removed.")
+            return exits.FAILED
         done = await client.collect_garbage(command)
     finally:
         await client.close()
@@ -55,6 +62,22 @@ async def _gc(arguments: Arguments, command: CollectGarbage) -> int:
         for text in told(done):
             put(f"{text}\n")
     return exits.OK
+
+
+async def _agreed(client: Client, command: CollectGarbage) -> bool:
+    """Whether somebody said yes to the sessions that would go; where none would, nobody is asked."""
+    found = await client.collect_garbage(replace(command, dry_run=True))
+    if not found.sessions:
+        return True
+    if not someone_is_there():
+        many = f"{len(found.sessions)} session{'s' if len(found.sessions) > 1 else ''} would be removed for good"
+        hint = "Look with --dry-run; --yes removes them."
+        raise ConfigError(f"{many}, and nobody is there to confirm it.", hint=hint)
+    for text in told(found):
+        say(text)
+    count = f"{len(found.sessions)} of {found.before.sessions} sessions"
+    answer = await ask_line(f"Remove {count} for good? [y]es · [n]o: ")
+    return (answer or "").lower() in ("y", "yes")
 
 
 def command_of(arguments: Arguments) -> CollectGarbage:

@@ -335,7 +335,15 @@ COMMANDS: dict[str, tuple[Command, Mapping[str, str]]] = {
     "fork": (_fork, {**PROJECT, **FORK_OPTIONS}),
     "gc": (
         _gc,
-        {**PROJECT, "--dry-run": FLAG, "--older-than": "AGE", "--max-size": "SIZE", "--keep": "N", "--json": FLAG},
+        {
+            **PROJECT,
+            "--dry-run": FLAG,
+            "--older-than": "AGE",
+            "--max-size": "SIZE",
+            "--keep": "N",
+            "--yes": FLAG,
+            "--json": FLAG,
+        },
     ),
     "compact": (_compact, {**PROJECT, "--session": "ID", "--focus": "TEXT", "--undo": FLAG, "--json": FLAG}),
     "models": (_models, {**PROJECT, "--provider": "NAME", "--all": FLAG, "--json": FLAG, "--if-needed": FLAG}),

@@ -277,7 +277,7 @@ Examples:
 """
 
 GC = """\
-agi gc [--dry-run] [--older-than AGE] [--max-size SIZE] [--keep N] [--json]
+agi gc [--dry-run] [--older-than AGE] [--max-size SIZE] [--keep N] [--yes] [--json]
 
 Says what takes room in a project's .agi, and makes some: removes sessions that are over the limits of `retention` in
 the settings, or over those named here; then what stopped processes left behind and checkpoints nothing needs; and gives
@@ -288,6 +288,7 @@ by another process stays. Works beside a running daemon.
   --older-than AGE   sessions in which nothing happened for 90d, 12h or 2w; in the place of the configured limits
   --max-size SIZE    if all of it takes more than 2GB or 500MB, those that were quiet longest; likewise
   --keep N           so many of the latest stay in any case
+  --yes              remove sessions without asking
   --json             for programs
   --project PATH     the folder (default: this one)
 

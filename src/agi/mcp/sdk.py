@@ -22,7 +22,7 @@ def _import() -> None:
         importlib.import_module("mcp.client.session")
         importlib.import_module("mcp.client.streamable_http")
     except ImportError as error:
-        hint = "Install it with `pip install 'agi[mcp]'`."
+        hint = "In the folder of agi, run `pip install '.[mcp]'`."
         raise Unavailable(f"MCP servers need the package mcp, which is missing: {error}.", hint=hint) from error
     for name in ("mcp", "client"):
         # What goes wrong is told as a problem; a library that also prints it would write over the answer.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from agi.config import Secret
 
-HOW_TO_INSTALL = 'pip install "agi[providers]"'
+HOW_TO_INSTALL = 'pip install ".[providers]"'
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", re.ASCII)
 _OURS = frozenset(("openai", "anthropic", "google"))
 _NO_CHAT = frozenset(

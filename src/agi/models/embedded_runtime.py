@@ -36,7 +36,7 @@ _MOST_THREADS = 8
 _HTTP_TIMEOUT_S = 20.0
 _KEPT_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _ROOM_FOR_SIGACTION = 512
-HINT = 'Install it with: pip install "agi[local]"'
+HINT = 'Install it, in the folder of agi: pip install ".[local]"'
 
 
 class RuntimeSettings(Struct, frozen=True, kw_only=True):

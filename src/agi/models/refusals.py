@@ -45,7 +45,7 @@ def missing_key(name: str, note: str = "") -> Invalid:
 def unknown_provider(name: str, known: Iterable[str], note: str = "") -> Invalid:
     """Nobody knows this name."""
     address = "A server that speaks OpenAI's API is made known by providers.<name>.baseUrl (`agi setup`)"
-    hint = f'{note}Known: {", ".join(known)}. {address}; `pip install "agi[providers]"` brings more providers.'
+    hint = f'{note}Known: {", ".join(known)}. {address}; `pip install ".[providers]"` brings more providers.'
     return _invalid("unknown_provider", f"There is no provider {name[:80]!r}.", hint)
 
 
@@ -63,7 +63,7 @@ def no_weights() -> Invalid:
 
 def no_runtime() -> Invalid:
     """The embedded model was asked for, and what runs it is not installed."""
-    hint = 'Run `pip install "agi[local]"`.'
+    hint = 'In the folder of agi, run `pip install ".[local]"`.'
     return _invalid("missing_runtime", "The embedded model needs xllamacpp, which is not installed.", hint)
 
 

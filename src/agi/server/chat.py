@@ -15,7 +15,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from agi.errors import AgiError, Invalid
+from agi.errors import AgiError, Invalid, NotFound
 from agi.eventlog.base import Cursor, parse_cursor
 from agi.eventlog.follow import Batch, Delivery
 from agi.protocol import chat
@@ -149,9 +149,17 @@ class Chat:
             digest=_given(message.digest),
             hunks=_given(message.hunks),
         )
-        session_id = queries.session_of_call(self._harness.log.db, message.tool_call_id)
-        await self._harness.approve(session_id, command)
+        await self._harness.approve(self._session_of_call(message.tool_call_id), command)
         await self._socket.say(chat.Acknowledged(id=message.id))
+
+    def _session_of_call(self, call_id: str) -> str:
+        """Where a call waits for an answer: in a session that runs, else in the one that was followed last."""
+        try:
+            return queries.session_of_call(self._harness.log.db, call_id)
+        except NotFound:
+            if not self._followers:
+                raise
+            return next(reversed(self._followers))  # which says whether it was answered there
 
     async def _attach(self, message: chat.SessionAttach) -> None:
         """Say how the session stands, then go on from there, or from where the client was."""

@@ -71,6 +71,14 @@ class Resources:
 
     def remove(self, kind: ResourceKind, name: str) -> None:
         """Forget the name; its sessions and files stay."""
+        laws = [one.name for one in read_resources(self._home_config, "constitutions")]
+        bound = [one for one in laws if kind == "repositories" and name in self._bound(one)]
+        if bound:
+            raise Conflict(
+                f"The constitution {bound[0]!r} is bound to the repository {name!r}.",
+                code="resource_bound",
+                hint=f"First PUT /api/constitutions/{bound[0]} without {name!r} among its `repositories`.",
+            )
         try:
             remove_resource(self._home_config, kind, name)
         except NotFound:
@@ -81,6 +89,10 @@ class Resources:
                     hint="Only what was registered can be removed.",
                 ) from None
             raise
+
+    def _bound(self, constitution: str) -> tuple[str, ...]:
+        names = self.find("constitutions", constitution).repositories
+        return () if names is UNSET else names
 
     def sessions(self, resource: Resource, limit: int) -> list[SessionState]:
         """Its sessions, most recently touched first."""
