@@ -3,7 +3,8 @@
     {"reviewer": {"tools": ["search", "fs.read"], "prompt": "prompts/reviewer.txt", "maxSteps": 20}}
 
 All of it is text that a model reads; what an agent may do is still gated by approvals, so it counts without trust. Only
-a step limit above the default needs it, and asking less often for a preflight than the user does. May import: errors, config, protocol, agents.
+a step limit above the default needs it, and asking less often for a preflight than the user does.
+May import: errors, config, protocol, agents.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A preflight: before a turn begins, the agent proposes its steps, and nothing runs until somebody has said yes.
 
 The proposal is one model call, under the turn's limits and with its patience, whose answer is no part of the
-conversation: it becomes `preflight_requested`, and what was approved is told to the model in its place. What the log has
-already is not done again. May import: errors, protocol, policy, loop.
+conversation: it becomes `preflight_requested`, and what was approved is told to the model in its place. What the log
+has already is not done again. May import: errors, protocol, policy, loop.
 """
 
 from __future__ import annotations
