@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agi.errors import ModelError
-from agi.testing.box import AskedTurn, Daemon
+from agi.testing.box import AskedTurn, Daemon, eventually
 
 PLAN = {
     "steps": [
@@ -187,8 +187,7 @@ async def test_a_provider_that_fails_is_a_502_with_the_turn(daemon: Daemon) -> N
     daemon.model.says(json.dumps(PLAN))
     retried = await daemon.post(f"/v1/sessions/{session_id}/turns/{reply.json()['error']['turn_id']}/retry", {})
     turn = AskedTurn(daemon, session_id, retried.json()["turn_id"])
-    while not (await daemon.get(f"/v1/sessions/{session_id}")).json()["pending_preflight"]:
-        await asyncio.sleep(0)
+    await eventually(lambda: daemon.harness.session(session_id).pending_preflight)
     assert (await answered(daemon, turn, approved=False)).status == 200
 
 
@@ -220,8 +219,7 @@ async def test_a_preflight_behind_a_running_turn_waits_for_it(daemon: Daemon) ->
     second = asyncio.create_task(
         daemon.post(f"/v1/sessions/{turn.session_id}/preflight", {"content": "more", "on_ask": "deny"})
     )
-    while not (await daemon.get(f"/v1/sessions/{turn.session_id}")).json()["queue"]:
-        await asyncio.sleep(0)
+    await eventually(lambda: daemon.harness.session(turn.session_id).queue)
 
     await answered(daemon, turn)
     reply = await second
