@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 from typing import Any
 
 import pytest
@@ -512,3 +513,45 @@ async def test_a_step_that_was_used_before_a_restart_stays_used(place):
 
     assert not (place.project / "b.txt").exists()
     assert [one.origin for one in place.messages() if one.origin] == ["preflight"]
+
+
+async def test_a_call_that_no_step_covers_never_runs_unasked(place):
+    """Whatever is planned and whatever is called: what ran unasked was listed, and each step let one call run."""
+    place.configure(QUIET)
+    chance = random.Random(3)
+    targets = {"write_file": ("a.txt", "b.txt", ".git/x"), "shell": ("echo a", "echo b", "rm a.txt")}
+
+    def some(count: int) -> list[tuple[str, str]]:
+        names = [chance.choice(list(targets)) for _ in range(count)]
+        return [(name, chance.choice((*targets[name], ""))) for name in names]
+
+    ran = 0
+    for _ in range(12):
+        listed = some(4)
+        made = [(name, target or targets[name][0]) for name, target in some(5)]
+        place.model.says(proposal(*(step("x", name, target) for name, target in listed)))
+        place.model.plays(
+            *(
+                Call(name, {"command": target} if name == "shell" else {"path": target, "content": "x"})
+                for name, target in made
+            )
+        ).says("Done.")
+        posted = await place.say("go", preflight=True)
+        await place.until(lambda: place.harness.session(place.session_id).pending_preflight is not None)
+        await resolve(place, posted)
+        while (session := place.harness.session(place.session_id)).last_turn_id and session.activity != "idle":
+            for pending in session.pending_approvals:
+                await place.approve(pending.tool_call_id, "deny")
+            await asyncio.sleep(0.001)
+        own = [event for event in place.events("tool_call_started") if event.turn_id == posted.turn_id]
+        ran += len(own)
+        steps = [data(event)["preflight_step"] for event in own]
+        assert len(set(steps)) == len(steps)
+        for event in own:
+            started_call, by = data(event)["tool_call"], data(event)["preflight_step"]
+            name, target = listed[int(by.removeprefix("step_")) - 1]
+            given = started_call["input"].get("path") or started_call["input"].get("command")
+            assert started_call["name"] == name
+            assert target == given or (name == "write_file" and not target)
+            assert given not in (".git/x", "rm a.txt")
+    assert ran > 5

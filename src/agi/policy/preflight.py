@@ -16,14 +16,20 @@ from agi.policy.approval import Decision, is_listed
 from agi.policy.ground import Ground
 from agi.policy.places import is_protected
 from agi.policy.subjects import Subject, subject_of
+from agi.policy.touching import CHANGERS
 from agi.protocol.preflight import PreflightStep
 from agi.protocol.tools import ToolCall, ToolDefinition, ToolKind
 
 RULE = "preflight"
 _EACH_TIME = frozenset({"destructive", "unparsed", "rule:deny"})
 """Why a call is asked about whatever was approved: it could destroy, cannot be read, or may be what a rule denies."""
-_FAR = (ToolKind.EXEC, ToolKind.NET)
-"""What such tools do cannot be taken back, so that a step has to say what it is."""
+_ABOUT = {
+    ToolKind.READ: ("path",),
+    ToolKind.WRITE: ("path", "patch"),
+    ToolKind.EXEC: ("command",),
+    ToolKind.NET: ("url",),
+}
+"""The arguments that say what a tool of a kind is about."""
 
 
 def covering(
@@ -38,9 +44,10 @@ def covering(
     subject = subject_of(definition, call, ground)
     if subject.unclear or any(map(is_protected, subject.files)):
         return None
-    exact = (step for step in mine if step.target and _is_target(step.target, subject, call))
+    about = _about(definition)
+    exact = (step for step in mine if step.target and _is_target(step.target, about, subject, call))
     found = next(exact, None)
-    if found is not None or decision.rule == "rule:ask" or not _may_be_vague(definition, call):
+    if found is not None or decision.rule == "rule:ask" or not (_may_be_vague(definition) or _is_empty(call)):
         return found
     return next((step for step in mine if not step.target), None)
 
@@ -55,9 +62,11 @@ def asks_again(step: PreflightStep, definition: ToolDefinition) -> str:
     """Why a step's call is asked about once more when it comes, as far as that is known before; empty if it is not."""
     if step.risk == "high":
         return "could destroy something"
-    if definition.kind in _FAR and not step.target and _has_arguments(definition):
-        return "does not say what exactly it runs" if definition.kind is ToolKind.EXEC else "names no address"
-    return "is about a file that decides what runs" if _is_file(definition) and is_protected(step.target) else ""
+    if _about(definition) == "path" and is_protected(step.target):
+        return "is about a file that decides what runs"
+    if step.target and _about(definition):
+        return ""
+    return "" if _may_be_vague(definition) or not _fields(definition) else "does not say what exactly is done"
 
 
 def example_call(definition: ToolDefinition, target: str) -> ToolCall:
@@ -66,24 +75,38 @@ def example_call(definition: ToolDefinition, target: str) -> ToolCall:
 
 
 def _input(definition: ToolDefinition, target: str) -> dict[str, str]:
-    fields = _fields(definition)
-    if definition.kind is ToolKind.EXEC and "command" in fields:
-        return {"command": target}
-    return {"url": target} if "url" in fields else {"path": target}
+    return {_about(definition) or "path": target}
 
 
-def _is_target(target: str, subject: Subject, call: ToolCall) -> bool:
-    if subject.text is not None:
-        return subject.text.strip() == target.strip()
-    if subject.files:
+def _is_target(target: str, about: str, subject: Subject, call: ToolCall) -> bool:
+    """Whether a call is about just this; a path that leads elsewhere is another one."""
+    if about == "command":
+        return subject.text is not None and subject.text.strip() == target.strip()
+    if about == "path":
         return set(subject.files) == {_plain(target)}
-    given = msgspec.json.decode(call.input, type=dict[str, object])
-    return given.get("url") == target
+    return bool(about) and msgspec.json.decode(call.input, type=dict[str, object]).get(about) == target
 
 
-def _may_be_vague(definition: ToolDefinition, call: ToolCall) -> bool:
-    """Whether a step that names just the tool is enough: the call stays in the workspace, or has nothing to choose."""
-    return definition.kind not in _FAR or not msgspec.json.decode(call.input, type=dict[str, object])
+def _may_be_vague(definition: ToolDefinition) -> bool:
+    """Whether a step that names just the tool is enough: it looks, or changes files, which can be taken back.
+
+    What runs commands or reaches out cannot, and of what a tool does elsewhere nothing is known.
+    """
+    if definition.kind is ToolKind.READ:
+        return not definition.requires_approval
+    return definition.kind is ToolKind.WRITE and definition.name in CHANGERS
+
+
+def _is_empty(call: ToolCall) -> bool:
+    """Whether there is nothing to choose."""
+    return not msgspec.json.decode(call.input, type=dict[str, object])
+
+
+def _about(definition: ToolDefinition) -> str:
+    """The argument that a step's target is, as the rules see it: `command`, `url`, `path`; empty if there is none."""
+    fields = _fields(definition)
+    found = next((name for name in _ABOUT[definition.kind] if name in fields), "")
+    return "path" if found == "patch" else found
 
 
 def _plain(path: str) -> str:
@@ -93,11 +116,3 @@ def _plain(path: str) -> str:
 def _fields(definition: ToolDefinition) -> dict[str, object]:
     found = definition.input_schema.get("properties")
     return found if isinstance(found, dict) else {}
-
-
-def _has_arguments(definition: ToolDefinition) -> bool:
-    return bool(_fields(definition))
-
-
-def _is_file(definition: ToolDefinition) -> bool:
-    return "command" not in _fields(definition) and "url" not in _fields(definition)
