@@ -28,9 +28,9 @@ def wants_preflight(site: Site, agent: Agent, asked: TurnOptions, tools: Iterabl
 
 
 def is_risky(agent: Agent, policy: ApprovalPolicy, tools: tuple[ToolDefinition, ...]) -> bool:
-    """Whether an agent has a tool that is asked about; one that is not known here counts as such."""
+    """Whether an agent has a tool that is asked about; one of the project's that is not known here counts as such."""
     named = {name for tool in tools for name in (tool.name, *tool.aliases)}
-    if agent.tools is not None and not named.issuperset(agent.tools):
+    if agent.source == "project" and agent.tools is not None and not named.issuperset(agent.tools):
         return True
     return any(_asks(policy, tool) for tool in tools if is_listed(tool, agent.tools))
 
