@@ -555,3 +555,25 @@ async def test_a_call_that_no_step_covers_never_runs_unasked(place):
             assert target == given or (name == "write_file" and not target)
             assert given not in (".git/x", "rm a.txt")
     assert ran > 5
+
+
+async def test_room_made_while_proposing_is_about_the_conversation_alone(place):
+    """A provider says that it is too much: what is made shorter names messages of the log, never the question."""
+    for _ in range(3):
+        place.model.says("I see. " * 200)
+        await place.ask("A long story. " * 200)
+    overflow = ModelError("Too long.", code="context_overflow", status=400)
+    place.model.fails(overflow).says("They told stories.").says(proposal(step("Look.", "repo_tree"))).says("Done.")
+
+    posted = await place.say("go", preflight=True)
+    found = await checklist(place)
+    await resolve(place, posted)
+    turn = await place.ended(posted)
+
+    compacted = data(place.events("context_compacted")[0])
+    logged = {one.id for one in place.messages()}
+    assert {compacted["first_kept"], compacted["last_message"], *compacted["carried"]} <= logged
+    assert [one["tool_name"] for one in found["steps"]] == ["repo_tree"]
+    assert plain_text(place.model.requests[-2].messages[-1].parts) == QUESTION
+    assert turn.status == "completed"
+    assert len(place.model.requests[-1].messages) < 8

@@ -8,7 +8,7 @@ has already is not done again. May import: errors, protocol, policy, loop.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -19,19 +19,12 @@ from agi.loop.history import calls_of
 from agi.loop.patience import Asker
 from agi.loop.shaping import Shape
 from agi.models.base import Model
-from agi.protocol.events import (
-    EventData,
-    ModelOutputCompleted,
-    ModelOutputDelta,
-    PreflightResolved,
-    VerificationCompleted,
-)
+from agi.protocol.events import EventData, ModelOutputCompleted, ModelOutputDelta, PreflightResolved
 from agi.protocol.ids import MESSAGE, PART, new_id
 from agi.protocol.messages import Message, Usage
 from agi.protocol.parts import Json, Text
 from agi.protocol.preflight import PreflightAnswer, PreflightStep
 from agi.protocol.times import to_rfc3339
-from agi.views.ledger import Ledger
 from agi.views.state import TurnState
 
 ORIGIN = "preflight"
@@ -104,9 +97,9 @@ class _Asking:
     """One proposal: asked for, mended once if it cannot be read, put into the log as a checklist."""
 
     def __init__(self, plan: Plan, ports: Ports, history: Sequence[Message], worked: Callable[[], float]) -> None:
-        quiet = msgspec.structs.replace(ports, journal=_Quiet(ports.journal))
         self._shape = Shape(SCHEMA)
-        self._asker = Asker(msgspec.structs.replace(plan, schema=SCHEMA), quiet, self._shape, worked)
+        shaped = msgspec.structs.replace(plan, schema=SCHEMA)
+        self._asker = Asker(shaped, ports, self._shape, worked, _Unheard(ports.journal))
         self._ports = ports
         self._history = history
         self._schema = plan.schema
@@ -120,11 +113,11 @@ class _Asking:
     async def ask(self) -> Outcome | None:
         """Propose and put forward; an outcome if a limit forbids even that."""
         plan = self.plan
-        said = [*self._history, _said(plan, QUESTION)]
+        beside = [_said(plan, QUESTION)]
         steps: tuple[Proposed, ...] = ()
         problem = ""
         for attempt in (1, 2):
-            answer, allowed = await self._asker.ask(said)
+            answer, allowed = await self._asker.ask(self._history, beside)
             if answer is None:
                 return Outcome(stop_reason=allowed.stop or "error", note=allowed.note)
             self._asked = answer.usage or self._asked
@@ -132,7 +125,7 @@ class _Asking:
             if steps:
                 break
             if attempt == 1:
-                said += [answer, _said(plan, self._shape.complaint(problem))]
+                beside += [answer, _said(plan, self._shape.complaint(problem))]
         await self._put_forward(steps, problem)
         return None
 
@@ -159,8 +152,8 @@ class _Asking:
         await self._ports.journal.emit(*events)
 
 
-class _Quiet:
-    """The journal of a call that is no part of the conversation: what it costs is kept, what it says is not told."""
+class _Unheard:
+    """Hears an answer that is no part of the conversation: what it cost is kept, what it said is not told."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -171,30 +164,6 @@ class _Quiet:
     def defer(self, *data: EventData) -> None:
         """Everything but the message itself."""
         self._journal.defer(*(one for one in data if not isinstance(one, ModelOutputCompleted)))
-
-    async def emit(self, *data: EventData) -> None:
-        await self._journal.emit(*data)
-
-    def turn(self) -> TurnState:
-        return self._journal.turn()
-
-    def session_usage(self) -> Usage:
-        return self._journal.session_usage()
-
-    def withheld(self) -> Mapping[str, str]:
-        return self._journal.withheld()
-
-    def was_noticed(self, code: str) -> bool:
-        return self._journal.was_noticed(code)
-
-    def ledger(self) -> Ledger:
-        return self._journal.ledger()
-
-    def known(self, command: str, fingerprint: str) -> VerificationCompleted | None:
-        return self._journal.known(command, fingerprint)
-
-    def took(self, command: str) -> float:
-        return self._journal.took(command)
 
 
 def _said(plan: Plan, text: str) -> Message:

@@ -80,8 +80,9 @@ class _Turn:
 
     async def _approved(self) -> Outcome | None:
         """The end, if its steps were to be approved first and were not; else the model is told which were."""
-        if not self._ports.journal.turn().preflight:
-            return None
+        turn = self._ports.journal.turn()
+        if not turn.preflight or turn.steps:
+            return None  # after the first answer of the model it was approved, and the model was told
         from agi.loop.preflight import ORIGIN, prepare  # late: few turns begin with one
 
         outcome, model, told = await prepare(self._plan, self._ports, self._history, self._worked)

@@ -309,7 +309,7 @@ class Runner:
         async def prepare() -> tuple[Plan, Ports]:
             nobody = QueuedTurn(turn_id="", message_id="")
             await look_around(site, state, nobody)
-            who = turn_started(site, state, nobody)
+            who = turn_started(site, state, nobody, self._registry)
             idle.agent, idle.provider, idle.model = who.agent, who.provider, who.model
             return await self._plan(state, idle, journal, await self._look_up(state, idle, journal))
 
