@@ -223,6 +223,101 @@ async def test_a_client_that_comes_back_in_the_middle_of_a_word_gets_the_rest(
     assert before + back.text() == "One two three four."
 
 
+async def test_a_preflight_is_a_checklist_that_binds_once_it_is_approved(daemon: Daemon, client: Client) -> None:
+    """`preflight.checklist` with steps, cost, permissions and warnings; `preflight.approval` lets exactly that run."""
+    steps = [{"description": "Write the notes.", "toolName": "write_file"}, {"description": "Tell."}]
+    daemon.model.says(json.dumps({"steps": steps}))
+    daemon.model.calls("write_file", path="a.txt", content="A").then_calls("write_file", path="b.txt", content="B")
+    daemon.model.says("Done.")
+
+    await client.say("chat.send", id="1", content="go", preflight=True)
+    checklist = await client.until("preflight.checklist")
+    assert checklist["steps"] == [
+        {
+            "description": "Write the notes.",
+            "toolName": "write_file",
+            "risk": "medium",
+            "needsApproval": True,
+            "id": "step_1",
+        },
+        {"description": "Tell.", "risk": "low", "needsApproval": False, "id": "step_2"},
+    ]
+    cost = checklist["estimatedCost"]
+    assert (cost["inputTokens"] > 0, cost["outputTokens"] > 0) == (True, True)
+    assert [cost[name] for name in ("estimatedUSD", "lowUSD", "highUSD")] == [None] * 3
+    assert checklist["requiredPermissions"] == ["write files"]
+    assert any("not known" in warning for warning in checklist["warnings"])
+    assert not daemon.workspace.was_touched()
+
+    await client.say("preflight.approval", id="2", requestId=checklist["requestId"], approved=True)
+    request = await client.until("tool.approval.request")
+    assert request["args"]["path"] == "b.txt"
+    await client.say("tool.approval.response", id="3", toolCallId=request["toolCallId"], approved=False)
+    end = await client.until("chat.stream.end")
+
+    assert end["stopReason"] == "end_turn"
+    assert daemon.workspace.read("a.txt") == "A"
+    assert not (daemon.workspace.path / "b.txt").exists()
+    assert {"type": "ok", "id": "2"} in client.told
+    resolved = next(one for one in client.told if one["type"] == "preflight.resolved")
+    assert (resolved["approved"], resolved["cause"]) == (True, "user")
+    assert client.text() == "Done."
+
+
+async def test_edited_steps_are_what_is_approved(daemon: Daemon, client: Client) -> None:
+    """`editedSteps` in the seed's shape: what is skipped asks if it comes all the same."""
+    steps = [{"description": "One.", "toolName": "write_file"}, {"description": "Two.", "toolName": "edit"}]
+    daemon.model.says(json.dumps({"steps": steps})).calls("write_file", path="a.txt", content="A").says("Well.")
+
+    await client.say("chat.send", id="1", content="go", preflight=True)
+    checklist = await client.until("preflight.checklist")
+    bad = [{"description": "One.", "toolName": "no_such_tool"}]
+    await client.say("preflight.approval", id="2", requestId=checklist["requestId"], approved=True, editedSteps=bad)
+    error = await client.until("error")
+    edited = [{"description": "One.", "toolName": "write_file", "skip": True}, {"description": "Two."}]
+    await client.say("preflight.approval", id="3", requestId=checklist["requestId"], approved=True, editedSteps=edited)
+    request = await client.until("tool.approval.request")
+    await client.say("tool.approval.response", id="4", toolCallId=request["toolCallId"], approved=False)
+    await client.until("chat.stream.end")
+
+    assert (error["id"], error["code"]) == ("2", "preflight_invalid")
+    assert request["toolName"] == "write_file"
+    assert not daemon.workspace.was_touched()
+
+
+async def test_a_refused_preflight_ends_the_turn(daemon: Daemon, client: Client) -> None:
+    """`chat.stream.end` with `canceled`; nothing ran, and a second answer is told that it is late."""
+    daemon.model.says(json.dumps({"steps": [{"description": "One.", "toolName": "write_file"}]}))
+
+    await client.say("chat.send", id="1", content="go", preflight=True)
+    checklist = await client.until("preflight.checklist")
+    await client.say("preflight.approval", id="2", requestId=checklist["requestId"], approved=False, reason="no")
+    end = await client.until("chat.stream.end")
+    await client.say("preflight.approval", id="3", requestId=checklist["requestId"], approved=True)
+    late = await client.until("error")
+
+    assert (end["stopReason"], end["note"]) == ("canceled", "The plan was not approved. The reason given: no")
+    assert (late["id"], late["code"]) == ("3", "preflight_answered")
+
+
+async def test_a_client_that_comes_back_gets_the_checklist_that_waits(daemon: Daemon) -> None:
+    """`session.attached` carries it; any client may answer."""
+    daemon.model.says(json.dumps({"steps": [{"description": "One."}]})).says("Done.")
+    async with chatting(daemon) as first:
+        await first.say("chat.send", id="1", content="go", preflight=True)
+        checklist = await first.until("preflight.checklist")
+
+    async with chatting(daemon) as second:
+        await second.say("session.attach", id="2", sessionId=checklist["sessionId"])
+        attached = await second.until("session.attached")
+        pending = attached["pendingPreflight"]
+        await second.say("preflight.approval", id="3", requestId=pending["requestId"], approved=True)
+        end = await second.until("chat.stream.end")
+
+    assert pending["digest"] == checklist["digest"]
+    assert (attached["status"], end["stopReason"]) == ("waiting_approval", "end_turn")
+
+
 async def test_a_message_to_a_busy_session_is_queued_and_says_so(daemon: Daemon, client: Client) -> None:
     """Both are answered, in order, each under its own turn."""
     gate = asyncio.Event()

@@ -66,6 +66,7 @@ def test_every_field_of_an_entry_counts(project):
         "provider": "openai",
         "model": "gpt-4o-mini",
         "maxSteps": 7,
+        "preflight": "always",
     }
     write(project / ".agi/agents.json", {"reviewer": entry})
     write(project / "prompts/review.txt", "Review.")
@@ -78,6 +79,7 @@ def test_every_field_of_an_entry_counts(project):
         provider="openai",
         model="gpt-4o-mini",
         max_steps=7,
+        preflight="always",
         source="project",
     )
 
@@ -99,6 +101,23 @@ def test_the_tools_a_file_names_can_be_checked_by_those_who_know_the_tools(proje
     assert agents.named_tools == {"build": ("read_fiel",), "new": ()}
     assert agents.find("build").tools == ("read_fiel",)
     assert load_agents(project=project / "nowhere", config=Config()).named_tools == {}
+
+
+@pytest.mark.parametrize(
+    ("configured", "trusted", "wanted", "counts"),
+    [
+        ("off", False, "always", "always"),
+        ("risky", False, "risky", "risky"),
+        ("always", False, "risky", None),
+        ("risky", False, "off", None),
+        ("always", True, "off", "off"),
+    ],
+)
+def test_an_agents_word_about_preflights_may_only_tighten_without_trust(project, configured, trusted, wanted, counts):
+    """A project cannot talk its user out of seeing the plan."""
+    write(project / ".agi/agents.json", {"build": {"preflight": wanted}})
+
+    assert load(project, "build", Config(preflight=configured, trusted=trusted)).preflight == counts
 
 
 @pytest.mark.parametrize("name", ["build", "general", "plan", "added"])

@@ -17,6 +17,7 @@ from agi.protocol.context import ContextSection
 from agi.protocol.messages import Message, Usage
 from agi.protocol.parts import Artifact, Reasoning, Text, ToolCallContent, ToolCallPart
 from agi.protocol.policies import Budget, Budgets
+from agi.protocol.preflight import EstimatedCost, PreflightStep
 from agi.protocol.sessions import ErrorInfo, TurnOptions
 from agi.protocol.tools import ToolCall, ToolResult
 
@@ -45,6 +46,7 @@ RESULT = ToolResult(
     changed=True,
 )
 ERROR = ErrorInfo(code="provider_failed", message="no", hint="try again")
+STEP = PreflightStep(id="step_1", description="Look.", tool_name="shell", target="ls", risk="low", needs_approval=True)
 EXAMPLES: list[ev.EventData] = [
     ev.SessionCreated(id="sess_1", agent="build", workspace_path="/w", project_path="/w", created_at=TS, title="t"),
     ev.SessionUpdated(title="new"),
@@ -58,6 +60,14 @@ EXAMPLES: list[ev.EventData] = [
     ev.ToolCallStarted(tool_call=ToolCall("call_1", "shell", Raw(b'{"command":"ls"}')), kind="exec"),
     ev.ToolOutputDelta(tool_call_id="call_1", channel="stderr", chunk="oops", offset=4),
     ev.ToolCallCompleted(tool_call_id="call_1", name="shell", tool_result=RESULT, message_id="msg_3", duration_ms=7),
+    ev.PreflightRequested(
+        steps=(STEP,),
+        estimated_cost=EstimatedCost(input_tokens=9, output_tokens=1, estimated_usd=None, low_usd=None, high_usd=None),
+        required_permissions=("run commands",),
+        warnings=("Mind the gap.",),
+        digest="d",
+    ),
+    ev.PreflightResolved(approved=True, cause="user", steps=(STEP,), reason="ok"),
     ev.ApprovalRequested(tool_call_id="call_1", name="shell", input=Raw(b"{}"), risk="high", rule="exec", reason="r"),
     ev.ApprovalGranted(tool_call_id="call_1", name="shell", remember="session"),
     ev.ApprovalDenied(tool_call_id="call_1", name="shell", cause="expired", reason="late"),

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from agi.config import Config
 from agi.errors import Invalid
+from agi.protocol.preflight import PreflightMode
 
 DEFAULT_AGENT = "build"
 
@@ -35,6 +36,8 @@ class Agent(Struct, frozen=True, kw_only=True):
     """The provider it prefers."""
     model: str | None = None
     """The model it prefers."""
+    preflight: PreflightMode | None = None
+    """When its turns begin with a preflight; None is as configured."""
     source: Literal["builtin", "project"] = "builtin"
     """Who wrote it; a project's agent, or one it changed, is the project's."""
 

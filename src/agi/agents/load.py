@@ -3,7 +3,8 @@
     {"reviewer": {"tools": ["search", "fs.read"], "prompt": "prompts/reviewer.txt", "maxSteps": 20}}
 
 All of it is text that a model reads; what an agent may do is still gated by approvals, so it counts without trust. Only
-a step limit above the default needs it. May import: errors, config, protocol, agents.
+a step limit above the default needs it, and asking less often for a preflight than the user does.
+May import: errors, config, protocol, agents.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from agi.config.parse import convert, parse_json
 from agi.config.settings import Name, Steps
 from agi.errors import ConfigError
 from agi.protocol.policies import step_limit
+from agi.protocol.preflight import PREFLIGHT_MODES, PreflightMode
 from agi.protocol.visible import visible
 
 AGENTS_FILE = ".agi/agents.json"
@@ -46,6 +48,8 @@ class AgentEntry(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkno
     """The model it prefers."""
     max_steps: Steps | None = None
     """Model calls one turn may make."""
+    preflight: PreflightMode | None = None
+    """Whether its steps are approved first: `off`, `risky` or `always`."""
 
 
 def load_agents(*, project: Path, config: Config) -> Agents:
@@ -103,6 +107,7 @@ def _loaded(project: Path, config: Config, agent: Agent, entry: AgentEntry | Non
         provider=entry.provider or agent.provider,
         model=entry.model or agent.model,
         max_steps=config.max_steps(agent.name) or _steps(config, agent, entry),
+        preflight=_preflight(config, entry),
         source="project",
     )
 
@@ -110,6 +115,14 @@ def _loaded(project: Path, config: Config, agent: Agent, entry: AgentEntry | Non
 def _steps(config: Config, agent: Agent, entry: AgentEntry) -> int:
     wanted = entry.max_steps or agent.max_steps
     return wanted if config.trusted else min(wanted, agent.max_steps)
+
+
+def _preflight(config: Config, entry: AgentEntry) -> PreflightMode | None:
+    """A project that is not trusted may only ask for more of it than its user does."""
+    wanted = entry.preflight
+    if wanted is None or config.trusted:
+        return wanted
+    return wanted if PREFLIGHT_MODES.index(wanted) >= PREFLIGHT_MODES.index(config.preflight) else None
 
 
 def _prompt(project: Path, name: str, entry: AgentEntry | None) -> str | None:

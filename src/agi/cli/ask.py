@@ -6,6 +6,7 @@ A running daemon answers, else the harness in this process. May import: errors, 
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -23,6 +24,9 @@ from agi.cli.turn import Turn
 from agi.client.base import Client, ClientSettings
 from agi.client.find import open_client
 from agi.trust import trust_state
+
+if TYPE_CHECKING:
+    from agi.cli.preflight import Plans
 
 LONGEST_TIMEOUT = 7 * 24 * 3600
 
@@ -51,6 +55,7 @@ def ask(arguments: Arguments) -> int:
         timeout=timeout,
         person=person,
         trusted=trusted or arguments.has("--trust"),
+        preflight=arguments.has("--preflight"),
     )
     return asyncio.run(_run(wish))
 
@@ -113,5 +118,19 @@ async def _watch(client: Client, begun: Begun, wish: Wish, interrupts: Interrupt
         colors=colors,
         cancel=lambda: interrupts.stop(exits.INTERRUPTED),
     )
-    turn = Turn(client, begun.session_id, begun.posted.turn_id or "", printer, approver, interrupts)
+
+    def plans() -> Plans:
+        from agi.cli.preflight import Plans  # late: few turns begin with one
+
+        return Plans(
+            client,
+            begun.session_id,
+            printer,
+            person=wish.person,
+            yes=wish.yes,
+            trusted=wish.trusted,
+            cancel=lambda: interrupts.stop(exits.INTERRUPTED),
+        )
+
+    turn = Turn(client, begun.session_id, begun.posted.turn_id or "", printer, approver, interrupts, plans)
     return await turn.watch(begun.after, queued=begun.posted.queued)

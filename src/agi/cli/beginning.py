@@ -48,6 +48,7 @@ class Wish(Struct, frozen=True, kw_only=True):
     timeout: float | None = None
     person: bool = False
     trusted: bool = False
+    preflight: bool = False
 
     @property
     def is_new(self) -> bool:
@@ -131,6 +132,7 @@ async def _post(client: Client, session_id: str, wish: Wish) -> Posted:
         provider=wish.provider,
         model=wish.model,
         on_ask="wait" if wish.person or wish.yes else "deny",
+        preflight=wish.preflight or None,
     )
 
     def cancel(posted: Posted) -> Awaitable[None]:

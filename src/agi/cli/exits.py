@@ -17,7 +17,7 @@ FAILED = 1
 USAGE = 2
 """The command line or a setting is wrong; nothing was done."""
 REFUSED = 3
-"""Calls that need approval were refused, because nobody could be asked."""
+"""Calls that need approval were refused, because nobody could be asked; or the plan was not approved."""
 LIMITED = 4
 """A limit ended the turn: steps, budget, or the length of an answer."""
 TIMEOUT = 5

@@ -30,6 +30,7 @@ ASK_OPTIONS = {
     "--session": "ID",
     "--continue": FLAG,
     "--attach": "FILE…",
+    "--preflight": FLAG,
     "--json": FLAG,
     "--yes": FLAG,
     "--trust": FLAG,

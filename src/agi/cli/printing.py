@@ -134,6 +134,10 @@ class TextPrinter:
                 return f"→ {'before any change' if data.baseline else 'verify'}: {line(data.command)}"
             case ev.VerificationCompleted():
                 return _verified(data)
+            case ev.PreflightResolved() if data.approved:
+                return (
+                    f"✓ plan approved: {len(data.steps)} steps" if len(data.steps) != 1 else "✓ plan approved: 1 step"
+                )
             case ev.PatchReviewed() if data.verdict == "accept":  # of the others, what follows from them is told
                 return f"✓ reviewed: {line(data.reason, 200)}"
             case ev.Notice():

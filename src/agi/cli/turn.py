@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 from contextlib import aclosing
+from typing import TYPE_CHECKING
 
 from agi.cli import exits
 from agi.cli.approving import Approver
@@ -21,6 +23,9 @@ from agi.errors import AgiError
 from agi.protocol import events as ev
 from agi.protocol.commands import Cancel
 from agi.protocol.events import Event
+
+if TYPE_CHECKING:
+    from agi.cli.preflight import Plan, Plans
 
 GRACE_S = 5.0
 """How long a turn may take to stop."""
@@ -52,6 +57,7 @@ class Turn:
         printer: Printer,
         approver: Approver,
         interrupts: Interrupts,
+        plans: Callable[[], Plans],
     ) -> None:
         self._client = client
         self._session_id = session_id
@@ -59,6 +65,10 @@ class Turn:
         self._printer = printer
         self._approver = approver
         self._interrupts = interrupts
+        self._make_plans = plans
+        self._plans: Plans | None = None
+        self._refused = ""
+        """Why the plan was not approved; empty if it was, or there was none."""
         self._ending: asyncio.Task[None] | None = None
         self._mute = False
         self._blocked = False
@@ -83,6 +93,8 @@ class Turn:
                     self._printer.note("agi: the session is gone.")
         finally:
             await self._approver.close()
+            if self._plans is not None:
+                await self._plans.close()
             if self._ending is not None:
                 self._ending.cancel()
         return self._interrupts.code or code
@@ -90,7 +102,10 @@ class Turn:
     async def _stand_in_line(self) -> None:
         """The session is busy: say so, and look whether the turn before ours waits for a person."""
         self._printer.note("Another turn of this session is running; this one waits for it.")
-        for pending in (await self._client.session(self._session_id)).pending_approvals:
+        session = await self._client.session(self._session_id)
+        if session.pending_preflight is not None:
+            self._hear_plan(session.pending_preflight.turn_id, session.pending_preflight, ours=False)
+        for pending in session.pending_approvals:
             asked = ev.ApprovalRequested(
                 tool_call_id=pending.tool_call_id,
                 name=pending.name,
@@ -127,6 +142,25 @@ class Turn:
             self._hear_question(event.data, ours=ours)
         elif isinstance(event.data, ev.ApprovalGranted | ev.ApprovalDenied):
             self._approver.hear_answer(event.data)
+        elif isinstance(event.data, ev.PreflightRequested):
+            self._hear_plan(event.turn_id or "", event.data, ours=ours)
+        elif isinstance(event.data, ev.PreflightResolved):
+            self._hear_answer(event.data, ours=ours)
+
+    def _hear_plan(self, turn_id: str, plan: Plan, *, ours: bool) -> None:
+        """Have a plan answered; as with questions, another turn's only where somebody can see it."""
+        if ours or self._approver.person:
+            self._plans = self._plans or self._make_plans()
+            self._plans.ask(turn_id, plan, ours=ours)
+        else:
+            self._blocked = True
+            self._interrupts.stop(exits.REFUSED)
+
+    def _hear_answer(self, resolved: ev.PreflightResolved, *, ours: bool) -> None:
+        if self._plans is not None:
+            self._plans.hear_answer()
+        if ours and not resolved.approved and resolved.cause != "canceled":
+            self._refused = "nobody could be asked" if resolved.cause == "policy" else resolved.cause
 
     def _hear_question(self, asked: ev.ApprovalRequested, *, ours: bool) -> None:
         """Have it answered. Another turn's question is not ours to answer unseen, nor to wait for with nobody here."""
@@ -172,6 +206,11 @@ class Turn:
                 if hint := hint_of(data.error.code, data.error.hint):
                     self._printer.note(f"     {line(hint, 1000)}")
                 return exits.FAILED
+            case ev.TurnCanceled() if self._refused and not self._interrupts.code:
+                self._printer.note(f"agi: {line(data.reason, 1000)} Nothing was run.")
+                if self._refused == "nobody could be asked":
+                    self._printer.note("     Run it at a terminal, or approve with --yes.")
+                return exits.REFUSED
             case ev.TurnCanceled():
                 if not self._mute:
                     self._printer.note(f"agi: {self._why_canceled(data.reason)}")

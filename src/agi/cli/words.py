@@ -27,6 +27,7 @@ Options, before or after the prompt:
   -c, --continue        go on with the latest session of this folder
   -s, --session ID      go on with a session; the beginning or the end of its id will do
   -y, --yes             approve what is asked; commands only in a trusted workspace
+      --preflight       see the plan first: steps, risks, cost; nothing runs before you say yes
       --attach FILE     show a file: a picture, a sound, a PDF, text; may be given several times
       --project PATH    the folder to work in (default: this one)
       --trust           trust the workspace for this run
@@ -38,7 +39,7 @@ At a terminal agi asks before it writes or runs something. Without one such call
 
 A file of the folder named with @ in the prompt is attached too: @src/app.py, @"my notes.txt".
 
-Exit codes: 0 answered; 1 failed; 2 wrong options or settings; 3 calls were refused because nobody could be asked;
+Exit codes: 0 answered; 1 failed; 2 wrong options or settings; 3 calls or the plan were refused;
 4 stopped by a limit (steps, budget, length); 5 --timeout; 130 interrupted; 143 terminated.
 
 Examples:

@@ -22,6 +22,7 @@ from agi.protocol.commands import (
     ForkSession,
     MoveToBackground,
     PostMessage,
+    ResolvePreflight,
     Revert,
     SetTrust,
 )
@@ -159,6 +160,9 @@ class Client(Protocol):
 
     async def approve(self, session_id: str, command: Approve) -> None:
         """Answer a pending approval."""
+
+    async def resolve_preflight(self, session_id: str, turn_id: str, command: ResolvePreflight) -> None:
+        """Answer the plan of a turn."""
 
     async def cancel(self, session_id: str, command: Cancel) -> None:
         """Stop a turn; its end is followed."""

@@ -33,6 +33,7 @@ from agi.protocol.commands import (
     ForkSession,
     MoveToBackground,
     PostMessage,
+    ResolvePreflight,
     Revert,
     SetTrust,
     UploadAttachment,
@@ -151,6 +152,10 @@ class DaemonClient:
     async def approve(self, session_id: str, command: Approve) -> None:
         """Answer a pending approval."""
         await self._ask("POST", f"{_at(session_id)}/approve", object, command)
+
+    async def resolve_preflight(self, session_id: str, turn_id: str, command: ResolvePreflight) -> None:
+        """Answer the plan of a turn."""
+        await self._ask("POST", f"{_at(session_id)}/preflight/{_quoted(turn_id)}", object, command)
 
     async def cancel(self, session_id: str, command: Cancel) -> None:
         """Stop a turn."""

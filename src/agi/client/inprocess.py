@@ -33,6 +33,7 @@ from agi.protocol.commands import (
     ForkSession,
     MoveToBackground,
     PostMessage,
+    ResolvePreflight,
     Revert,
     SetTrust,
 )
@@ -124,6 +125,10 @@ class InProcessClient:
     async def approve(self, session_id: str, command: Approve) -> None:
         """Answer a pending approval."""
         await self._harness.approve(session_id, command)
+
+    async def resolve_preflight(self, session_id: str, turn_id: str, command: ResolvePreflight) -> None:
+        """Answer the plan of a turn."""
+        await self._harness.resolve_preflight(session_id, turn_id, command)
 
     async def cancel(self, session_id: str, command: Cancel) -> None:
         """Stop a turn."""

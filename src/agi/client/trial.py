@@ -71,7 +71,7 @@ class Trial:
         """Ask a model for a word; gives the seconds it took, raises AgiError with the reason if none came."""
         session_id = await self.check(model)
         began = time.monotonic()
-        post = PostMessage(parts=[Text(text=PROMPT)], auto_run=True, options=OPTIONS, on_ask="deny")
+        post = PostMessage(parts=[Text(text=PROMPT)], auto_run=True, options=OPTIONS, on_ask="deny", preflight=False)
         posted = await self._client.post_message(session_id, post)
         try:
             async with asyncio.timeout(LIMIT_S):

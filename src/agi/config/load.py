@@ -53,7 +53,7 @@ NO_FLAGS = Flags()
 Warnings = tuple[str, ...]
 """What people should know, one sentence each."""
 S = TypeVar("S", bound=Struct)
-_PLAIN = frozenset({"default_agent", "default_provider", "default_model", "fallback_models", "auth"})
+_PLAIN = frozenset({"default_agent", "default_provider", "default_model", "fallback_models", "auth", "preflight"})
 _EXPOSED = "stands in a project's file, where others may read it; `agi setup` keeps keys in your own."
 _UNTRUSTED = "is ignored, since this workspace is not trusted. Look at it, then run `agi trust` to use it."
 

@@ -51,6 +51,7 @@ from agi.protocol.policies import (
     VerifyPolicy,
     step_limit,
 )
+from agi.protocol.preflight import PREFLIGHT_MODES
 
 T = TypeVar("T")
 N = TypeVar("N", int, float)
@@ -75,6 +76,7 @@ def narrow(project: Settings, user: Config) -> tuple[Settings, tuple[str, ...]]:
         approval=_approval(sieve, _or(project.approval, ApprovalSection()), user.approval, user.approval_timeout_s),
         verify=_verify(sieve, _or(project.verify, VerifySection()), user.verify),
         patch_review=_patch_review(sieve, _or(project.patch_review, PatchReviewSection()), user.patch_review),
+        preflight=sieve.as_strict("preflight", project.preflight, user.preflight, PREFLIGHT_MODES),
         budget=_budget(sieve, _or(project.budget, BudgetSection()), user),
         sandbox=_sandbox(sieve, _or(project.sandbox, SandboxSection()), user.sandbox),
         checkpoints=_checkpoints(sieve, _or(project.checkpoints, CheckpointsSection()), user.checkpoints),

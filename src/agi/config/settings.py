@@ -13,6 +13,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from agi.config.values import Api, AuthMode, Profile, SandboxMode, Secret
 from agi.protocol.policies import ReviewMode, Rule, TitleMode
+from agi.protocol.preflight import PreflightMode
 from agi.protocol.tools import ToolKind
 
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -289,6 +290,8 @@ class Settings(Section, frozen=True, kw_only=True):
     """How changes are checked."""
     patch_review: PatchReviewSection | UnsetType = UNSET
     """Whether patches are shown first."""
+    preflight: PreflightMode | UnsetType = UNSET
+    """Whether an agent's steps are approved before it begins: `off`, `risky` or `always`."""
     budget: BudgetSection | UnsetType = UNSET
     """What may be used up."""
     sandbox: SandboxSection | UnsetType = UNSET

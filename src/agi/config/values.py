@@ -13,6 +13,7 @@ from msgspec import Struct
 from agi.protocol.checkpoints import CheckpointPolicy
 from agi.protocol.compaction import CompactionPolicy
 from agi.protocol.policies import ApprovalPolicy, Budget, PatchReviewPolicy, TitlePolicy, VerifyPolicy
+from agi.protocol.preflight import PreflightMode
 from agi.protocol.storage import RetentionPolicy
 
 AuthMode = Literal["auto", "token"]
@@ -215,6 +216,8 @@ class Config(Struct, frozen=True, kw_only=True):
     """How changes are checked."""
     patch_review: PatchReviewPolicy = PatchReviewPolicy()
     """Whether patches are shown first."""
+    preflight: PreflightMode = "off"
+    """Whether an agent's steps are approved before it begins."""
     budget_per_turn: Budget = Budget()
     """What one turn may use up."""
     budget_per_session: Budget = Budget()

@@ -8,28 +8,38 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator
-from typing import Literal
+from typing import Literal, Protocol
 
 import msgspec
 from msgspec import Raw
 
 from agi.errors import AgiError, ModelError
-from agi.loop.base import Journal, Plan
+from agi.loop.base import Plan
 from agi.loop.guarding import Repetition
 from agi.loop.shaping import TOOL, from_call
 from agi.loop.spending import length_of, tokens_at_least
 from agi.models.base import CallMade, Finished, ModelRequest, ReasoningDelta, ReasoningSealed, StreamItem, TextDelta
-from agi.protocol.events import ModelOutputCompleted, ModelOutputDelta, UsageRecorded
+from agi.protocol.events import EventData, ModelOutputCompleted, ModelOutputDelta, UsageRecorded
 from agi.protocol.ids import CALL, MESSAGE, PART, new_id
 from agi.protocol.messages import Message, MessageStatus, StopReason, Usage
 from agi.protocol.parts import Part, Reasoning, Text, ToolCallContent, ToolCallPart
 from agi.protocol.times import to_rfc3339
 
 
+class Hearer(Protocol):
+    """Whoever is told what a model says: the journal, or somebody who keeps it to himself."""
+
+    def defer(self, *data: EventData) -> None:
+        """Remember events that become durable together with the next ones."""
+
+    async def speak(self, delta: ModelOutputDelta) -> None:
+        """Show a piece of the answer at once."""
+
+
 class _Draft:
     """A message as it grows."""
 
-    def __init__(self, plan: Plan, journal: Journal) -> None:
+    def __init__(self, plan: Plan, journal: Hearer) -> None:
         self.id = new_id(MESSAGE)
         self._plan = plan
         self._journal = journal
@@ -120,7 +130,7 @@ class _Draft:
         self._kind, self._pieces = None, []
 
 
-async def ask_model(plan: Plan, journal: Journal, request: ModelRequest) -> Message:
+async def ask_model(plan: Plan, journal: Hearer, request: ModelRequest) -> Message:
     """Stream one answer. The finished message is deferred, so that it is logged together with what follows from it."""
     draft = _Draft(plan, journal)
     stream = plan.model.stream(request)

@@ -5,7 +5,7 @@ May import: protocol, policy, models.base, views.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -19,6 +19,7 @@ from agi.protocol.events import ContextCompacted, EventData, ModelOutputDelta, V
 from agi.protocol.messages import Message, StopReason, Usage
 from agi.protocol.parts import Json
 from agi.protocol.policies import Budget, PatchReviewPolicy, VerifyPolicy
+from agi.protocol.preflight import PreflightAnswer, PreflightStep
 from agi.protocol.sessions import ErrorInfo
 from agi.protocol.tools import ToolCall, ToolDefinition, ToolResult
 from agi.views.ledger import Ledger
@@ -88,6 +89,9 @@ class Toolbox(Protocol):
     def judge(self, call: ToolCall) -> Decision:
         """May it run: allow, ask or deny."""
 
+    def covering(self, call: ToolCall, decision: Decision, steps: Sequence[PreflightStep]) -> PreflightStep | None:
+        """The approved step by which a call may run that would be asked about, if there is one."""
+
     async def propose(self, call: ToolCall, after: Preview | None) -> Preview:
         """The change a call would make, shown and named; `after` is another one that is still to come."""
 
@@ -112,6 +116,9 @@ class People(Protocol):
 
     async def answer(self, call_id: str) -> Answer:
         """Wait for the answer to an approval that was requested."""
+
+    async def preflight(self) -> PreflightAnswer:
+        """Wait for the answer to the steps that were proposed."""
 
 
 class Facts(Protocol):
@@ -166,6 +173,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     compaction: CompactionPolicy = CompactionPolicy()
     summariser: Callable[[], Model] | None = None
     """Who sums up a conversation that gets too long; None is the model that answers."""
+    surroundings: Callable[[], Sequence[str]] | None = None
+    """What a person should know of the workspace before anything runs in it, one sentence each."""
 
 
 class Ports(Struct, frozen=True, kw_only=True):
@@ -188,3 +197,5 @@ class Outcome(Struct, frozen=True, kw_only=True):
     verification: Verification = "not_run"
     fingerprint: str = ""
     """The files that the verification speaks about."""
+    canceled: str = ""
+    """Why it was stopped before it began, where that is its end."""

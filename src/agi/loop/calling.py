@@ -10,8 +10,10 @@ import time
 from collections.abc import Sequence
 
 import msgspec
+from msgspec import UNSET
 
 from agi.loop.base import Plan, Ports
+from agi.loop.covering import Judge
 from agi.loop.proposing import Gated, put_forward
 from agi.policy.review import is_proposed, waits_for_a_person
 from agi.protocol.events import ToolCallCompleted, ToolCallStarted
@@ -34,16 +36,17 @@ async def answer_calls(
 
     `worked`: seconds the turn has taken; `cut`: the answer was cut off by the limit of its length.
     """
-    gated = await put_forward(plan, ports, [_gate(plan, ports, call, cut) for call in calls], worked)
+    judge = Judge(ports)
+    gated = await put_forward(plan, ports, [_gate(plan, ports, judge, call, cut) for call in calls], worked)
     results: list[Message] = []
     for batch in _batches(gated):
         results += await _run_batch(plan, ports, batch)
     return results
 
 
-def _gate(plan: Plan, ports: Ports, call: ToolCall, cut: bool) -> Gated:
+def _gate(plan: Plan, ports: Ports, judge: Judge, call: ToolCall, cut: bool) -> Gated:
     definition = ports.toolbox.find(call.name)
-    decision = ports.toolbox.judge(call)
+    decision, step = judge.judge(call)
     if definition is None:
         names = ", ".join(tool.name for tool in ports.toolbox.definitions())
         return Gated(call, ToolKind.READ, decision, f"There is no tool named {call.name!r}. Your tools: {names}.")
@@ -54,7 +57,7 @@ def _gate(plan: Plan, ports: Ports, call: ToolCall, cut: bool) -> Gated:
         return Gated(call, definition.kind, decision, decision.reason)
     if decision.verdict == "allow" and waits_for_a_person(plan.review, definition):
         decision = msgspec.structs.replace(decision, verdict="ask", rule="patch_review", reason="Patches are reviewed.")
-    return Gated(call, definition.kind, decision, proposed=is_proposed(plan.review, definition))
+    return Gated(call, definition.kind, decision, proposed=is_proposed(plan.review, definition), step=step)
 
 
 def _input_problem(call: ToolCall) -> str:
@@ -93,7 +96,11 @@ async def _run_batch(plan: Plan, ports: Ports, batch: Sequence[Gated]) -> list[M
     if len(batch) == 1 and refusals[0]:
         return [await _close(plan, ports, batch[0], failed(batch[0].call, refusals[0]), blocked=True)]
     begun = ports.journal.turn().open_calls
-    fresh = [ToolCallStarted(tool_call=one.call, kind=one.kind) for one in running if one.call.id not in begun]
+    fresh = [
+        ToolCallStarted(tool_call=one.call, kind=one.kind, preflight_step=one.step or UNSET)
+        for one in running
+        if one.call.id not in begun
+    ]
     await ports.journal.emit(*fresh)
     if len(running) == 1:
         return [await _run(plan, ports, running[0])]

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from agi.errors import ModelError
-from agi.loop.asking import ask_model
+from agi.loop.asking import Hearer, ask_model
 from agi.loop.base import Plan, Ports
 from agi.loop.compacting import Compactor, exhausted
 from agi.loop.history import normalise
@@ -46,25 +46,32 @@ class Asked(NamedTuple):
 
 
 class Asker:
-    """Asks for one turn; remembers which model answers by now. `worked` tells how long the turn has worked."""
+    """Asks for one turn; remembers which model answers by now. `worked` tells how long the turn has worked.
 
-    def __init__(self, plan: Plan, ports: Ports, shape: Shape, worked: Callable[[], float]) -> None:
+    `hearer` is told what the model says; None is the journal.
+    """
+
+    def __init__(
+        self, plan: Plan, ports: Ports, shape: Shape, worked: Callable[[], float], hearer: Hearer | None = None
+    ) -> None:
         self.plan = plan
+        self._hearer = hearer or ports.journal
         self._ports = ports
         self._shape = shape
         self._worked = worked
         self._room = Compactor(ports, worked)
 
-    async def ask(self, history: Sequence[Message]) -> Asked:
+    async def ask(self, history: Sequence[Message], beside: Sequence[Message] = ()) -> Asked:
         """Ask until there is an answer, or a limit is reached; raises what neither waiting nor mending helps.
 
+        `beside` is told behind the conversation this once, and is no part of it.
         Limits are looked at before every request: time passes while waiting, and another model costs something else.
         """
         attempt, waited = 0, 0.0
         mended: list[str] = []
         self._room.begin()
         while True:
-            allowed, told = await self._allowed(history)
+            allowed, told = await self._allowed(history, beside)
             if allowed.stop:
                 return Asked(None, allowed)
             try:
@@ -89,13 +96,13 @@ class Asker:
                 await self._ports.journal.emit(_said(self.plan, error, attempt, pause))
                 await asyncio.sleep(pause)
 
-    async def _allowed(self, history: Sequence[Message]) -> tuple[Allowance, list[Message]]:
+    async def _allowed(self, history: Sequence[Message], beside: Sequence[Message]) -> tuple[Allowance, list[Message]]:
         """What may be said, and what is told for it: limits come first, since making room costs something too."""
-        told = self._room.told(history)
+        told = [*self._room.told(history), *beside]
         allowed = allowance(self.plan, self._ports, told, self._worked())
         if allowed.stop or not await self._room.before_call(self.plan, history):
             return allowed, told
-        told = self._room.told(history)
+        told = [*self._room.told(history), *beside]
         return allowance(self.plan, self._ports, told, self._worked()), told
 
     async def _once(self, history: Sequence[Message], allowed: Allowance) -> Message:
@@ -104,7 +111,7 @@ class Asker:
             self._ports.journal.defer(notice)
         request = await self._request(history, allowed.max_tokens)
         with self.plan.breaker(self.plan.model.provider).asking():
-            return await ask_model(self.plan, self._ports.journal, request)
+            return await ask_model(self.plan, self._hearer, request)
 
     async def _request(self, history: Sequence[Message], max_tokens: int | None) -> ModelRequest:
         request = ModelRequest(

@@ -35,6 +35,8 @@ class Gated(Struct, frozen=True):
     """Why it cannot run at all; empty if it can."""
     proposed: bool = False
     """Whether its change is shown as a patch first."""
+    step: str = ""
+    """The step of an approved plan by which it runs unasked."""
 
     @property
     def asks(self) -> bool:

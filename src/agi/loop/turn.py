@@ -59,14 +59,15 @@ class _Turn:
 
     async def judged(self, outcome: Outcome) -> Outcome:
         """The outcome with what the log can say of the files; a turn that failed says nothing of them."""
-        if outcome.error is not None:
+        if outcome.error is not None or outcome.canceled:
             return outcome
         verification, fingerprint = await verification_of(self._plan, self._ports, self._watch)
         return replace(outcome, verification=verification, fingerprint=fingerprint)
 
     async def run(self) -> Outcome:
         await refuse_dirty(self._plan, self._ports)
-        while True:
+        outcome = await self._approved()
+        while outcome is None:
             own = self._own()
             calls = unanswered(own)
             if calls:
@@ -75,8 +76,20 @@ class _Turn:
                 self._history += await answer_calls(plan, self._watched, calls, worked=self._worked(), cut=cut)
                 continue
             outcome = await self._over(own) or await self._astray() or await self._ask()
-            if outcome is not None:
-                return outcome
+        return outcome
+
+    async def _approved(self) -> Outcome | None:
+        """The end, if its steps were to be approved first and were not; else the model is told which were."""
+        turn = self._ports.journal.turn()
+        if not turn.preflight or turn.steps:
+            return None  # after the first answer of the model it was approved, and the model was told
+        from agi.loop.preflight import ORIGIN, prepare  # late: few turns begin with one
+
+        outcome, model, told = await prepare(self._plan, self._ports, self._history, self._worked)
+        self._asker.plan = replace(self._asker.plan, model=model)
+        if outcome is None and not any(message.origin == ORIGIN for message in self._own()):
+            await self._tell(told, ORIGIN)
+        return outcome
 
     def _is_polling(self, name: str) -> bool:
         tool = self._ports.toolbox.find(name)

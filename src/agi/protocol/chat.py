@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from agi.protocol.commands import Name, Reason
 from agi.protocol.events import DeltaKind
@@ -15,6 +15,7 @@ from agi.protocol.grants import Remember
 from agi.protocol.hunks import Hunk
 from agi.protocol.messages import StopReason, Usage
 from agi.protocol.parts import Artifact, Audio, File, Image, InputPart, Json, Text
+from agi.protocol.preflight import PreflightStep
 from agi.protocol.sessions import Activity, Risk, SessionStatus
 
 Id = Annotated[str, Meta(min_length=1, max_length=200, description="The client's own; the answer repeats it.")]
@@ -42,6 +43,8 @@ class ChatSend(ClientMessage, frozen=True, kw_only=True, forbid_unknown_fields=T
     provider: Name | UnsetType = UNSET
     model: Name | UnsetType = UNSET
     options: Json | UnsetType = UNSET
+    preflight: bool | UnsetType = UNSET
+    """Whether the agent proposes its steps first; absent is as configured."""
 
 
 class ChatCancel(ClientMessage, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="chat.cancel"):
@@ -68,6 +71,28 @@ class ToolApprovalResponse(
     """The hunks that are accepted, where not all are."""
 
 
+class EditedStepTold(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+    """A step as the user wants it; see `EditedStep`."""
+
+    description: Annotated[str, Meta(min_length=1, max_length=2000)]
+    tool_name: Name | UnsetType = UNSET
+    skip: bool = False
+    id: Name | UnsetType = UNSET
+    target: Annotated[str, Meta(max_length=10_000)] | UnsetType = UNSET
+
+
+class PreflightApproval(ClientMessage, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="preflight.approval"):
+    """Answer a `preflight.checklist`; with `editedSteps` just these are approved."""
+
+    id: Id
+    request_id: Name
+    approved: bool
+    edited_steps: Annotated[list[EditedStepTold], Meta(max_length=200)] | UnsetType = UNSET
+    reason: Reason = ""
+    digest: Annotated[str, Meta(max_length=200)] | UnsetType = UNSET
+    """The digest of the checklist that was seen; another one is refused."""
+
+
 class SessionAttach(ClientMessage, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="session.attach"):
     """Follow a session: from `after`, the `cursor` of the last message seen, or from now."""
 
@@ -89,7 +114,9 @@ class Ping(ClientMessage, frozen=True, kw_only=True, forbid_unknown_fields=True,
     id: Id | UnsetType = UNSET
 
 
-ClientSays = Auth | ChatSend | ChatCancel | ToolApprovalResponse | SessionAttach | SessionDetach | Ping
+ClientSays = (
+    Auth | ChatSend | ChatCancel | ToolApprovalResponse | PreflightApproval | SessionAttach | SessionDetach | Ping
+)
 """Everything a client may say."""
 
 
@@ -234,6 +261,61 @@ class ToolApprovalResolved(Told, frozen=True, kw_only=True, omit_defaults=True, 
     reason: str = ""
 
 
+class StepTold(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """One step of a checklist."""
+
+    description: str
+    tool_name: str = ""
+    risk: Risk
+    needs_approval: bool
+    id: str
+    target: str = ""
+
+    @classmethod
+    def of(cls, step: PreflightStep) -> StepTold:
+        """The same in camelCase."""
+        return cls(
+            description=step.description,
+            tool_name=step.tool_name,
+            risk=step.risk,
+            needs_approval=step.needs_approval,
+            id=step.id,
+            target=step.target,
+        )
+
+
+class CostTold(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What the steps are expected to cost; an unknown price is null."""
+
+    input_tokens: int
+    output_tokens: int
+    estimated_usd: float | None = field(name="estimatedUSD")
+    low_usd: float | None = field(name="lowUSD")
+    high_usd: float | None = field(name="highUSD")
+
+
+class PreflightChecklist(Told, frozen=True, kw_only=True, tag="preflight.checklist"):
+    """The agent has proposed its steps; nothing runs before somebody has answered."""
+
+    request_id: str
+    steps: tuple[StepTold, ...]
+    estimated_cost: CostTold
+    required_permissions: tuple[str, ...]
+    warnings: tuple[str, ...]
+    digest: str
+
+
+class PreflightResolvedTold(Told, frozen=True, kw_only=True, omit_defaults=True, tag="preflight.resolved"):
+    """A checklist was answered, by whomever: the steps as approved, and those that were left out."""
+
+    request_id: str
+    approved: bool
+    cause: str
+    steps: tuple[StepTold, ...] = ()
+    skipped: tuple[StepTold, ...] = ()
+    reason: str = ""
+
+
 class OpenText(Struct, frozen=True, kw_only=True, rename="camel"):
     """A part that is being written, as far as it has come; the deltas that follow go on from its end."""
 
@@ -252,6 +334,7 @@ class SessionAttached(ServerMessage, frozen=True, kw_only=True, tag="session.att
     status: SessionStatus
     activity: Activity
     pending: tuple[ToolApprovalRequest, ...]
+    pending_preflight: PreflightChecklist | None = None
     open_text: tuple[OpenText, ...] = ()
 
 

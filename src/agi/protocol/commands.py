@@ -66,6 +66,8 @@ class PostMessage(Command, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Where a person would be asked: wait for an answer, or refuse the call at once."""
     approval_timeout_s: Annotated[float, Meta(gt=0, le=1e9)] | None = None
     """How long a question of this turn waits before it expires, where the settings say nothing."""
+    preflight: bool | None = None
+    """Whether the agent proposes its steps first and waits for a yes; absent is as configured."""
 
 
 class Approve(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -83,6 +85,30 @@ class Approve(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The digest of the request that was seen; another one is refused."""
     hunks: Annotated[tuple[Name, ...], Meta(max_length=1000)] | None = None
     """The ids of the hunks that are accepted, of those the request lists; absent is all of them."""
+
+
+class EditedStep(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A step as a person wants it. What is said of one that was proposed, by its `id` or in its words, changes it."""
+
+    description: Annotated[str, Meta(min_length=1, max_length=2000)]
+    id: Name | None = None
+    tool_name: Name | None = None
+    target: Annotated[str, Meta(max_length=10_000)] | None = None
+    """The command, file or address it is about; absent is as proposed, empty is any."""
+    skip: bool = False
+    """Leave it out."""
+
+
+class ResolvePreflight(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Answer a checklist. With `edited_steps` just these are approved; without, all that were proposed."""
+
+    approved: bool
+    edited_steps: Annotated[list[EditedStep], Meta(max_length=200)] | None = None
+    reason: Reason = ""
+    digest: Annotated[str, Meta(max_length=200)] | None = None
+    """The digest of the checklist that was seen; another one is refused."""
+    cause: Literal["user", "policy"] = "user"
+    """Who refuses: a person, or a rule of the client where no person was asked."""
 
 
 class Cancel(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):

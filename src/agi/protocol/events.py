@@ -20,6 +20,7 @@ from agi.protocol.hunks import Hunk
 from agi.protocol.messages import Message, StopReason, Usage
 from agi.protocol.parts import Json
 from agi.protocol.policies import Budgets, ReviewVerdict
+from agi.protocol.preflight import EstimatedCost, PreflightCause, PreflightStep
 from agi.protocol.resources import ResourceTag
 from agi.protocol.sessions import ErrorInfo, Risk, TurnOptions
 from agi.protocol.tools import ToolCall, ToolResult
@@ -121,6 +122,8 @@ class TurnStarted(EventData, frozen=True, kw_only=True, omit_defaults=True):
     approval_timeout_s: float | None = None
     """How long a question of it waits, where the settings say nothing."""
     retry_of: str = ""
+    preflight: bool = False
+    """The agent proposes its steps first, and nothing runs before they are approved."""
 
 
 class TurnResumed(EventData, frozen=True, kw_only=True):
@@ -285,6 +288,35 @@ class ToolCallStarted(EventData, frozen=True, kw_only=True):
     TYPE: ClassVar[str] = "tool_call_started"
     tool_call: ToolCall
     kind: str
+    preflight_step: str | UnsetType = UNSET
+    """The approved step it runs by, where it would have been asked about otherwise."""
+
+
+class PreflightRequested(EventData, frozen=True, kw_only=True):
+    """The agent has proposed its steps; nothing runs before somebody has answered."""
+
+    TYPE: ClassVar[str] = "preflight_requested"
+    steps: tuple[PreflightStep, ...]
+    estimated_cost: EstimatedCost
+    required_permissions: tuple[str, ...]
+    """What the steps take, in words: `write files`, `run commands`, `reach the network`."""
+    warnings: tuple[str, ...]
+    """What a person should know before saying yes."""
+    digest: str
+    """A hash of the steps: an answer that names another one counts for nothing."""
+
+
+class PreflightResolved(EventData, frozen=True, kw_only=True):
+    """The checklist was answered: what was approved binds, and a turn whose steps were not approved ends here."""
+
+    TYPE: ClassVar[str] = "preflight_resolved"
+    approved: bool
+    cause: PreflightCause
+    steps: tuple[PreflightStep, ...] = ()
+    """The steps as approved: edited, and without those that were left out; none if they were refused."""
+    skipped: tuple[PreflightStep, ...] = ()
+    """The steps that were left out."""
+    reason: str = ""
 
 
 class ToolOutputDelta(EventData, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ from agi.protocol.jobs import Job
 from agi.protocol.messages import Usage
 from agi.protocol.parts import Json
 from agi.protocol.policies import Budgets
+from agi.protocol.preflight import PendingPreflight
 from agi.protocol.resources import ResourceTag
 
 SessionStatus = Literal["active", "waiting_approval", "failed", "completed", "canceled"]
@@ -58,6 +59,8 @@ class TurnOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What to do where a person would be asked: wait for one, or refuse at once because there is none."""
     approval_timeout_s: float | None = None
     """How long a question waits before it expires, where the settings say nothing."""
+    preflight: bool | None = None
+    """Whether the agent proposes its steps first; None is as configured."""
 
 
 class QueuedTurn(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -93,6 +96,8 @@ class Session(Struct, frozen=True, kw_only=True):
     pending_approvals: tuple[PendingApproval, ...]
     usage: Usage
     budget: Budgets | None = None
+    pending_preflight: PendingPreflight | None = None
+    """The steps that wait for an answer before the turn begins."""
     jobs: tuple[Job, ...] = ()
     """What runs in the background."""
     resource: ResourceTag | UnsetType = UNSET

@@ -19,9 +19,9 @@ from agi.errors import AgiError, Invalid, NotFound
 from agi.eventlog.base import Cursor, parse_cursor
 from agi.eventlog.follow import Batch, Delivery
 from agi.protocol import chat
-from agi.protocol.commands import Approve, Cancel, CreateSession, PostMessage
+from agi.protocol.commands import Approve, Cancel, CreateSession, EditedStep, PostMessage, ResolvePreflight
 from agi.protocol.events import Event, TurnStarted
-from agi.server.chat_words import approval_request, chat_words, joined, started
+from agi.server.chat_words import approval_request, chat_words, checklist, joined, started
 from agi.server.refusals import Refusal
 from agi.server.request import Shared, decode_body
 from agi.server.snapshot import OpenPart, open_text
@@ -88,6 +88,8 @@ class Chat:
             await self._cancel(message)
         elif isinstance(message, chat.ToolApprovalResponse):
             await self._answer(message)
+        elif isinstance(message, chat.PreflightApproval):
+            await self._answer_plan(message)
         elif isinstance(message, chat.SessionAttach):
             await self._attach(message)
         elif isinstance(message, chat.SessionDetach):
@@ -108,6 +110,7 @@ class Chat:
             model=_given(message.model),
             options=_given(message.options),
             approval_timeout_s=APPROVAL_TIMEOUT_S,
+            preflight=_given(message.preflight),
         )
         if (command.parts is None) == (command.content is None):
             raise Invalid("`chat.send` has either `content` or `parts`.", hint="Send exactly one of the two.")
@@ -161,6 +164,18 @@ class Chat:
                 raise
             return next(reversed(self._followers))  # which says whether it was answered there
 
+    async def _answer_plan(self, message: chat.PreflightApproval) -> None:
+        edited = _given(message.edited_steps)
+        command = ResolvePreflight(
+            approved=message.approved,
+            edited_steps=None if edited is None else [_edited(one) for one in edited],
+            reason=message.reason,
+            digest=_given(message.digest),
+        )
+        session_id = queries.session_of_turn(self._harness.log.db, message.request_id)
+        await self._harness.resolve_preflight(session_id, message.request_id, command)
+        await self._socket.say(chat.Acknowledged(id=message.id))
+
     async def _attach(self, message: chat.SessionAttach) -> None:
         """Say how the session stands, then go on from there, or from where the client was."""
         state = self._harness.state(message.session_id)
@@ -172,6 +187,7 @@ class Chat:
             raise Invalid(f"This connection follows {FOLLOWED} sessions.", code="too_many_followed", hint=hint)
         self._unfollow(state.id)
         pending = state.turn.pending if state.turn else []
+        plan = state.turn.pending_preflight if state.turn else None
         attached = chat.SessionAttached(
             id=message.id,
             session_id=state.id,
@@ -179,6 +195,7 @@ class Chat:
             status=state.status,
             activity=state.activity,
             pending=tuple(approval_request(state.id, one) for one in pending),
+            pending_preflight=None if plan is None else checklist(state.id, plan.turn_id, plan),
             open_text=() if after else _open(open_text(self._harness, state)),
         )
         await self._socket.say(attached)
@@ -240,6 +257,16 @@ def _read(text: str) -> chat.ClientSays:
 def _open(parts: Iterable[OpenPart]) -> tuple[chat.OpenText, ...]:
     return tuple(
         chat.OpenText(message_id=one.message_id, part_id=one.part_id, kind=one.kind, text=one.text) for one in parts
+    )
+
+
+def _edited(step: chat.EditedStepTold) -> EditedStep:
+    return EditedStep(
+        description=step.description,
+        id=_given(step.id),
+        tool_name=_given(step.tool_name),
+        target=_given(step.target),
+        skip=step.skip,
     )
 
 

@@ -18,6 +18,7 @@ from agi.eventlog.hub import Item
 from agi.protocol import chat
 from agi.protocol import events as ev
 from agi.protocol.events import Event
+from agi.protocol.preflight import PendingPreflight
 from agi.protocol.sessions import PendingApproval
 from agi.server.words import ToolDone, dotted, kept, tool_done, verification_call, verification_done
 
@@ -77,6 +78,42 @@ def approval_request(session_id: str, pending: PendingApproval) -> chat.ToolAppr
         digest=pending.digest,
         shown=pending.shown,
         remember=pending.remember,
+    )
+
+
+def checklist(session_id: str, turn_id: str, data: PendingPreflight | ev.PreflightRequested) -> chat.PreflightChecklist:
+    """A plan as this surface shows it."""
+    cost = data.estimated_cost
+    return chat.PreflightChecklist(
+        session_id=session_id,
+        request_id=turn_id,
+        steps=tuple(map(chat.StepTold.of, data.steps)),
+        estimated_cost=chat.CostTold(
+            input_tokens=cost.input_tokens,
+            output_tokens=cost.output_tokens,
+            estimated_usd=cost.estimated_usd,
+            low_usd=cost.low_usd,
+            high_usd=cost.high_usd,
+        ),
+        required_permissions=data.required_permissions,
+        warnings=data.warnings,
+        digest=data.digest,
+    )
+
+
+def _planned(event: Event, data: ev.PreflightRequested) -> chat.PreflightChecklist:
+    return checklist(event.session_id, event.turn_id or "", data)
+
+
+def _plan_answered(event: Event, data: ev.PreflightResolved) -> chat.PreflightResolvedTold:
+    return chat.PreflightResolvedTold(
+        session_id=event.session_id,
+        request_id=event.turn_id or "",
+        approved=data.approved,
+        cause=data.cause,
+        steps=tuple(map(chat.StepTold.of, data.steps)),
+        skipped=tuple(map(chat.StepTold.of, data.skipped)),
+        reason=data.reason,
     )
 
 
@@ -226,6 +263,8 @@ def _logged_delta(event: Event, data: ev.ModelOutputDelta) -> chat.StreamDelta:
 
 _TRANSLATIONS: dict[str, Callable[[Event, Any], object]] = {
     "turn_started": started,
+    "preflight_requested": _planned,
+    "preflight_resolved": _plan_answered,
     "model_output_delta": _logged_delta,
     "tool_call_started": _called,
     "tool_output_delta": _tool_delta,

@@ -21,6 +21,7 @@ from agi.protocol.events import ApprovalDenied, ApprovalGranted, Event, EventDat
 from agi.protocol.grants import Grant, Remember
 from agi.protocol.ids import GRANT, new_id
 from agi.protocol.policies import Rule
+from agi.protocol.preflight import PreflightAnswer
 from agi.protocol.sessions import PendingApproval
 from agi.protocol.times import to_millis, to_rfc3339
 from agi.views import queries
@@ -138,6 +139,16 @@ class Approvals:
         finally:
             self.waited += time.monotonic() - began
             self._log.hub.unlisten(self._session_id, listen)
+
+    async def preflight(self) -> PreflightAnswer:
+        """Wait for the answer to the steps that were proposed; they expire as any question does."""
+        from agi.sessions.preflights import wait_for_answer  # late: few turns begin with one
+
+        began = time.monotonic()
+        try:
+            return await wait_for_answer(self._log, self._session_id, self._timeout_s)
+        finally:
+            self.waited += time.monotonic() - began
 
     def _look(self, call_id: str) -> Answer | PendingApproval:
         turn = queries.session_state(self._log.db, self._session_id).turn

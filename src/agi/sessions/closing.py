@@ -15,6 +15,7 @@ from agi.protocol.events import (
     EventData,
     ModelOutputCompleted,
     ModelOutputDelta,
+    PreflightResolved,
     ToolCallCompleted,
     VerificationCompleted,
 )
@@ -62,6 +63,8 @@ def after_cancel(turn: TurnState, history: Sequence[Message], reason: str) -> li
         ApprovalDenied(tool_call_id=pending.tool_call_id, name=pending.name, cause="canceled", reason=reason)
         for pending in turn.pending
     ]
+    if turn.pending_preflight is not None:
+        closed.append(PreflightResolved(approved=False, cause="canceled", reason=reason))
     told, ran = (NOT_RUN, False) if turn.baselining else (CANCELED, True)
     closed += [
         _completed(ToolCall(call_id, name, EMPTY_INPUT), told, interrupted=ran)

@@ -19,6 +19,8 @@ def turn_ending(outcome: Outcome | None, turn: TurnState, seconds: float) -> ev.
     worked = round(max(0.0, seconds), 3)
     if outcome is None:
         return ev.TurnCanceled(reason=turn.cancel_reason, usage=turn.usage, seconds=worked)
+    if outcome.canceled:
+        return ev.TurnCanceled(reason=outcome.canceled, usage=turn.usage, seconds=worked)
     if outcome.error is not None:
         return ev.TurnFailed(error=outcome.error, usage=turn.usage, seconds=worked)
     return ev.TurnCompleted(

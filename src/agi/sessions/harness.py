@@ -293,6 +293,7 @@ class Harness:
             options=command.options,
             on_ask=command.on_ask,
             approval_timeout_s=command.approval_timeout_s,
+            preflight=command.preflight,
         )
         queued = QueuedTurn(turn_id=new_id(TURN), message_id=message.id, asked=asked)
         busy = await asyncio.shield(self._begin(state, queued, message))
@@ -313,7 +314,7 @@ class Harness:
         site = self.site(state.workspace_path)
         await look_around(site, state, queued)
         state = self.state(state.id)  # again: looking takes a moment
-        started = turn_started(site, state, queued)
+        started = turn_started(site, state, queued, self.registry)
         busy = state.turn is not None or bool(state.queue) or state.compaction is not None
         entries: list[Entry] = []
         if message is not None:
@@ -379,6 +380,29 @@ class Harness:
         if command.remember == "workspace" and grants:
             await asyncio.to_thread(keep_grants, self.settings.home_config, state.workspace_path, grants)
         return grants
+
+    async def resolve_preflight(
+        self, session_id: str, turn_id: str, command: commands.ResolvePreflight
+    ) -> ev.PreflightResolved:
+        """Answer the plan of a turn; with a yes the turn begins, and what was approved runs unasked."""
+        from agi.sessions import preflights  # late: few turns begin with one
+        from agi.sessions.preparing import judging_toolbox
+
+        await self._ready()
+        state = self.state(session_id)
+        pending = preflights.pending_at(self.log.db, session_id, turn_id, command.digest)
+        site = self.site(state.workspace_path)
+        toolbox = await judging_toolbox(self.sites, site, self.registry, state)
+        resolved = preflights.resolution(pending, command, toolbox, site.config.patch_review)
+        await preflights.give_answer(self.log, session_id, turn_id, command, resolved)
+        self.runners.ensure(session_id)
+        return resolved
+
+    async def wait_preflight(self, session_id: str, turn_id: str) -> ev.PreflightRequested | None:
+        """Return once a turn's steps are proposed; None if it ended without them."""
+        from agi.sessions.preflights import wait_until_proposed  # late, likewise
+
+        return await wait_until_proposed(self.log, session_id, turn_id)
 
     def grants(self, session_id: str | None = None) -> list[Grant]:
         """What people allowed for longer than one call: in one session, or in all of them and in every workspace."""

@@ -37,6 +37,7 @@ from agi.sessions.journal import Journal
 from agi.sessions.media import TurnMedia
 from agi.sessions.memory import Memory
 from agi.sessions.own_servers import canceled_or, notices
+from agi.sessions.preparing import surroundings, wants_preflight
 from agi.sessions.sites import Site, Sites
 from agi.sessions.toolbox import Toolbox
 from agi.sessions.turn_jobs import TurnJobs
@@ -138,7 +139,7 @@ class Runner:
 
     def started(self, state: SessionState, queued: QueuedTurn) -> ev.TurnStarted:
         """Say who will answer; raises what is wrong with the asked agent, provider or model."""
-        return turn_started(self._sites.get(state.workspace_path), state, queued)
+        return turn_started(self._sites.get(state.workspace_path), state, queued, self._registry)
 
     async def _resume(self, state: SessionState, turn: TurnState) -> None:
         """Close what a crash left open, so that the turn can go on; files that were half changed are put back."""
@@ -217,7 +218,8 @@ class Runner:
         # A server that was found when the turn began has to be found again after a restart.
         await site.models.look_around(turn.provider)
         sized = site.config.compaction.enabled and state.context_tokens >= WORTH_LEARNING
-        if sized or any(budget.usd is not None for budget in limits(state.budget, site.config)):
+        priced = turn.preflight or any(budget.usd is not None for budget in limits(state.budget, site.config))
+        if sized or priced:
             await site.facts.learn(turn.provider, proxies=self._sites.proxies)
         try:
             found = await site.own_tools.joined(site, self._registry, start=True)
@@ -271,6 +273,7 @@ class Runner:
             reviewer=named_model(site, config.patch_review.model),
             compaction=config.compaction,
             summariser=named_model(site, config.compaction.model),
+            surroundings=lambda: surroundings(site),
         )
         lasting = self._sites.grants(site)
         toolbox = Toolbox(
@@ -311,7 +314,7 @@ class Runner:
         async def prepare() -> tuple[Plan, Ports]:
             nobody = QueuedTurn(turn_id="", message_id="")
             await look_around(site, state, nobody)
-            who = turn_started(site, state, nobody)
+            who = turn_started(site, state, nobody, self._registry)
             idle.agent, idle.provider, idle.model = who.agent, who.provider, who.model
             return await self._plan(state, idle, journal, await self._look_up(state, idle, journal))
 
@@ -368,7 +371,7 @@ async def look_around(site: Site, state: SessionState, queued: QueuedTurn) -> No
     await site.models.look_around(provider, default_provider=agent.provider)
 
 
-def turn_started(site: Site, state: SessionState, queued: QueuedTurn) -> ev.TurnStarted:
+def turn_started(site: Site, state: SessionState, queued: QueuedTurn, registry: Registry) -> ev.TurnStarted:
     """Settle who answers a message: what it asked for, else the session's, else the agent's, else the configured."""
     asked = queued.asked
     agent = site.agents.find(asked.agent or state.agent)
@@ -387,6 +390,7 @@ def turn_started(site: Site, state: SessionState, queued: QueuedTurn) -> ev.Turn
         on_ask=asked.on_ask,
         approval_timeout_s=asked.approval_timeout_s,
         retry_of=queued.retry_of,
+        preflight=wants_preflight(site, agent, asked, registry.definitions()),
     )
 
 

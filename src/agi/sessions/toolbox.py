@@ -22,6 +22,7 @@ from agi.protocol.checkpoints import CheckpointPolicy
 from agi.protocol.events import EventData, Notice, ToolOutputDelta
 from agi.protocol.grants import Grant
 from agi.protocol.policies import ApprovalPolicy
+from agi.protocol.preflight import PreflightStep
 from agi.protocol.showing import exact
 from agi.protocol.tools import ToolCall, ToolDefinition, ToolKind, ToolResult, failed
 from agi.sessions.ground import ground_for
@@ -123,6 +124,15 @@ class Toolbox:
             return decision
         told = "; ".join(ground.runs)[:SHOWN_COMMANDS]
         return msgspec.structs.replace(decision, reason=f"{decision.reason} It runs: {exact(told)}")
+
+    def covering(self, call: ToolCall, decision: Decision, steps: Sequence[PreflightStep]) -> PreflightStep | None:
+        """The approved step by which a call may run that would be asked about, if there is one."""
+        from agi.policy.preflight import covering  # late: few turns have a plan
+
+        definition = self._registry.find(call.name)
+        if definition is None:
+            return None
+        return covering(steps, definition, call, decision, self._ground_for(definition))
 
     async def propose(self, call: ToolCall, after: Preview | None) -> Preview:
         """The change a call would make, after another one that is still to come."""

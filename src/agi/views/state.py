@@ -22,6 +22,7 @@ from agi.protocol.jobs import Job
 from agi.protocol.messages import Usage
 from agi.protocol.parts import Json
 from agi.protocol.policies import Budgets, ReviewVerdict, Rule
+from agi.protocol.preflight import PendingPreflight, PreflightAnswer, PreflightStep
 from agi.protocol.resources import ResourceTag
 from agi.protocol.sessions import Activity, PendingApproval, QueuedTurn, Session, SessionStatus
 from agi.views.compactions import MOST_MARKS, Mark
@@ -109,6 +110,23 @@ class TurnState(Struct, kw_only=True):
     """How often verification has failed after a change."""
     cancel_requested: bool = False
     cancel_reason: str = ""
+    preflight: bool = False
+    """Whether its steps are to be approved before anything runs."""
+    pending_preflight: PendingPreflight | None = None
+    """The steps that wait for an answer."""
+    preflight_answer: PreflightAnswer | None = None
+    """The answer, once there is one."""
+    approved_steps: list[PreflightStep] = field(default_factory=list)
+    """What was approved: each lets one call run unasked."""
+    skipped_steps: list[PreflightStep] = field(default_factory=list)
+    """What was proposed and left out."""
+    used_steps: dict[str, str] = field(default_factory=dict)
+    """The call that ran by a step, by the step's id."""
+
+    @property
+    def waits_for_a_person(self) -> bool:
+        """Whether somebody has to answer something."""
+        return bool(self.pending) or self.pending_preflight is not None
 
     def agreed(self, call_id: str) -> Agreed:
         """What a call may do; nothing is said of one that nobody was shown or asked about."""
@@ -183,7 +201,7 @@ class SessionState(Struct, kw_only=True):
             return "compacting"
         if self.turn is None:
             return "queued" if self.queue or self.compaction is not None else "idle"
-        if self.turn.pending:
+        if self.turn.waits_for_a_person:
             return "waiting_approval"
         if self.turn.backing_off:
             return "backing_off"
@@ -211,6 +229,7 @@ class SessionState(Struct, kw_only=True):
             epoch=epoch,
             queue=tuple(self.queue),
             pending_approvals=tuple(self.turn.pending) if self.turn else (),
+            pending_preflight=self.turn.pending_preflight if self.turn else None,
             usage=self.usage,
             budget=self.budget,
             jobs=tuple(self.jobs),
@@ -300,6 +319,7 @@ def _turn_started(state: SessionState, event: Event, data: ev.TurnStarted) -> No
         on_ask=data.on_ask,
         approval_timeout_s=data.approval_timeout_s,
         started_at=event.ts,
+        preflight=data.preflight,
     )
 
 
@@ -308,7 +328,7 @@ def _turn_resumed(state: SessionState, event: Event, data: ev.TurnResumed) -> No
     if state.turn:
         state.turn.open_message = state.turn.verifying = state.turn.backing_off = ""
         state.turn.baselining = False
-        state.turn.resumes += not state.turn.pending  # a question may wait through any number of restarts
+        state.turn.resumes += not state.turn.waits_for_a_person  # a question may wait through any number of restarts
 
 
 def _delta(state: SessionState, event: Event, data: ev.ModelOutputDelta) -> None:
@@ -409,6 +429,34 @@ def _tool_call_started(state: SessionState, event: Event, data: ev.ToolCallStart
     state.context.called(data)
     if state.turn:
         state.turn.open_calls[data.tool_call.id] = data.tool_call.name
+        if data.preflight_step is not UNSET:
+            state.turn.used_steps[data.preflight_step] = data.tool_call.id
+
+
+def _preflight_requested(state: SessionState, event: Event, data: ev.PreflightRequested) -> None:
+    if state.turn:
+        state.turn.backing_off = ""
+        state.turn.resumes = 0
+        state.turn.pending_preflight = PendingPreflight(
+            turn_id=event.turn_id or "",
+            requested_at=event.ts,
+            steps=data.steps,
+            estimated_cost=data.estimated_cost,
+            required_permissions=data.required_permissions,
+            warnings=data.warnings,
+            digest=data.digest,
+        )
+        state.status = "waiting_approval"
+
+
+def _preflight_resolved(state: SessionState, event: Event, data: ev.PreflightResolved) -> None:
+    if state.turn:
+        answer = PreflightAnswer(approved=data.approved, cause=data.cause, reason=data.reason)
+        state.turn.pending_preflight, state.turn.preflight_answer = None, answer
+        state.turn.approved_steps = list(data.steps) if data.approved else []
+        state.turn.skipped_steps = list(data.skipped)
+        if state.status == "waiting_approval":
+            state.status = "active"
 
 
 def _tool_call_completed(state: SessionState, event: Event, data: ev.ToolCallCompleted) -> None:
@@ -603,6 +651,8 @@ _HANDLERS: dict[type[ev.EventData], Callable[[SessionState, Event, Any], None]] 
     ev.Notice: _noticed,
     ev.ConversationReverted: _reverted,
     ev.UsageRecorded: _usage_recorded,
+    ev.PreflightRequested: _preflight_requested,
+    ev.PreflightResolved: _preflight_resolved,
     ev.ToolCallStarted: _tool_call_started,
     ev.ToolCallCompleted: _tool_call_completed,
     ev.ApprovalRequested: _approval_requested,
