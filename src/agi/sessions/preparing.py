@@ -60,7 +60,7 @@ async def judging_toolbox(sites: Sites, site: Site, registry: Registry, state: S
     agent = site.agents.find(state.turn.agent if state.turn is not None else state.agent)
     lasting = sites.grants(site)
     return Toolbox(
-        registry=await site.own_tools.joined(site, registry),
+        registry=(await site.own_tools.joined(site, registry)).registry,
         agent=agent,
         policy=site.config.approval,
         grants=lambda: (*state.grants, *lasting()),
