@@ -46,8 +46,9 @@ OUR_NAMES = "Use http://localhost:<port>; another name needs --expose."
 HOST_MALFORMED = Refusal(400, "host_refused", "The Host header must be there once, a name and a port.", OUR_NAMES)
 HOST_FOREIGN = Refusal(403, "host_refused", "The Host header names another server.", OUR_NAMES)
 TARGET_ABSOLUTE = Refusal(400, "host_refused", "The request target must be a path.", "Send `GET /path HTTP/1.1`.")
-ORIGIN_FOREIGN = Refusal(403, "origin_refused", "Pages of another origin may not call this server.")
-SITE_FOREIGN = Refusal(403, "origin_refused", "A browser says that another site caused this request.")
+_FROM_PAGES = "Call it from a program, or from a page that the daemon itself serves."
+ORIGIN_FOREIGN = Refusal(403, "origin_refused", "Pages of another origin may not call this server.", _FROM_PAGES)
+SITE_FOREIGN = Refusal(403, "origin_refused", "A browser says that another site caused this request.", _FROM_PAGES)
 TOKEN_IN_URL = Refusal(
     400, "bad_request", "A token in the URL ends up in histories and logs.", "Send `Authorization: Bearer <token>`."
 )

@@ -45,7 +45,9 @@ def cut_at(db: sqlite3.Connection, session_id: str, command: ForkSession) -> Cut
         return _at_turn(db, session_id, command.turn_id, end, before=command.before)
     if command.before:
         raise Invalid(
-            "`before` needs something to stop before.", code="fork_ambiguous", hint="Send message_id or turn_id too."
+            "`before` needs something to stop before.",
+            code="fork_ambiguous",
+            hint="Name a message or a turn too: `--at`, or message_id or turn_id.",
         )
     if command.seq is not None and command.seq > end:
         raise Invalid(f"The session ends at event {end}.", code="seq_out_of_range", hint="Send an earlier one.")
@@ -58,7 +60,7 @@ def _at_message(db: sqlite3.Connection, session_id: str, message_id: str, end: i
         raise NotFound(
             f"There is no message {message_id[:80]!r} in this session.",
             code="message_not_found",
-            hint="GET …/messages lists them, as does `agi sessions show --ids`.",
+            hint="GET …/messages lists them, as does `agi sessions show SESSION --ids`.",
         )
     role, position, dropped = row
     if dropped or position >= QUEUED:
