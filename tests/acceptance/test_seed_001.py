@@ -1,4 +1,4 @@
-"""Seed 001, in its words, over a real WebSocket: a user drafts an agent, talks to it, undrafts; also after a restart."""
+"""Seed 001, in its words, over a real WebSocket: an agent is drafted, talked to, undrafted; also after a restart."""
 
 from __future__ import annotations
 
