@@ -31,7 +31,13 @@ tools: [read_file, write_file]
 ---
 You build.
 """
-MODEL = {"defaultProvider": "scripted", "providers": {"scripted": {"models": {"script": {"contextWindow": 1000}}}}}
+
+
+def model_with(window: int) -> dict[str, Any]:
+    return {"defaultProvider": "scripted", "providers": {"scripted": {"models": {"script": {"contextWindow": window}}}}}
+
+
+MODEL = model_with(1000)
 
 
 class Tui:
@@ -43,7 +49,7 @@ class Tui:
         self.told: list[tuple[str, dict[str, Any]]] = []
         self._notifications = rpc.notifications()
 
-    async def hear(self, method: str, fits: Callable[[dict[str, Any]], object] = lambda told: True) -> dict[str, Any]:
+    async def hear(self, method: str, fits: Callable[..., object] = lambda told: True) -> dict[str, Any]:
         """What is told next under this name."""
         async with asyncio.timeout(20):
             async for name, params in self._notifications:
@@ -71,7 +77,7 @@ async def harness_at(folder: Path, **settings: Any) -> AsyncIterator[Daemon]:
     (project / ".agi" / "roles").mkdir(parents=True, exist_ok=True)
     (project / ".agi" / "roles" / "product-analyst.md").write_text(ANALYST)
     (project / ".agi" / "roles" / "dotnet-dev.md").write_text(DEV)
-    async with daemon_in_a_box(folder, config=MODEL, trusted=True, **settings) as box:
+    async with daemon_in_a_box(folder, **{"config": MODEL, "trusted": True, **settings}) as box:
         yield box
 
 
@@ -475,6 +481,44 @@ async def test_cancel_stops_the_drafts_turn_and_the_draft_stays(daemon: Daemon, 
     assert len(canceled["canceled"]) == 1
     assert nothing.value.code == "nothing_to_cancel"
     assert (await client.call("get_draft_status"))["active"] is True
+
+
+async def test_compact_works_and_is_announced(tmp_path: Path) -> None:
+    """Better than the seed: `/compact` is feasible; every client hears `context_compacted` and how full it is now."""
+    model = ScriptedModel()
+    for number in range(4):
+        used = Usage(input_tokens=20_000 + number, output_tokens=9, requests=1)
+        model.plays(Say(f"Answer {number}. " + "word " * 4000), Stop(usage=used))
+    model.says("A short summary.")
+    async with harness_at(tmp_path, model=model, config=model_with(40_000)) as daemon, tui(daemon) as client:
+        await client.call("create_task", project="project", title="Checkout", slug="checkout")
+        made = await drafted(client)
+        for number in range(4):
+            await client.call("submit_prompt", content=f"question {number} " + "word " * 1000)
+            await client.hear("draft_status", lambda told, turns=number + 1: told["turnCount"] == turns)
+        before = (await client.call("get_draft_status"))["session"]
+
+        done = await client.call("compact", focus="the questions")
+        told = await client.hear("context_compacted")
+        await client.hear("draft_status")
+        after = (await client.call("get_draft_status"))["session"]
+
+    assert done["preTokens"] > done["postTokens"] > 0
+    assert (told["sessionId"], told["trigger"]) == (made["sessionId"], "manual")
+    assert (told["preTokens"], told["postTokens"]) == (done["preTokens"], done["postTokens"])
+    assert after["contextPct"] < before["contextPct"]
+
+
+async def test_compact_without_a_draft_or_with_nothing_to_compact_says_so(daemon: Daemon, client: Tui) -> None:
+    """-32005, or why there is nothing to do."""
+    with pytest.raises(CallFailed) as nobody:
+        await client.call("compact")
+    await drafted(client)
+    with pytest.raises(CallFailed) as nothing:
+        await client.call("compact")
+
+    assert nobody.value.number == -32005
+    assert nothing.value.code == "nothing_to_compact"
 
 
 async def test_the_token_may_come_as_the_first_call(tmp_path: Path) -> None:

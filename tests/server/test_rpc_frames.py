@@ -11,21 +11,30 @@ from typing import Any
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
+from agi.models.scripted import Say, Wait
 from agi.server.rpc_frames import MOST_IN_A_BATCH, Asked, Wrong, read
-from agi.testing.box import daemon_in_a_box
+from agi.testing.box import Daemon, daemon_in_a_box
 
 
 @pytest.fixture
-async def socket(tmp_path: Path) -> AsyncIterator[ClientConnection]:
-    async with daemon_in_a_box(tmp_path) as daemon:
-        async with connect(daemon.url.replace("http", "ws") + "/v1/rpc", proxy=None) as one:
-            yield one
+async def daemon(tmp_path: Path) -> AsyncIterator[Daemon]:
+    async with daemon_in_a_box(tmp_path) as box:
+        yield box
+
+
+@pytest.fixture
+async def socket(daemon: Daemon) -> AsyncIterator[ClientConnection]:
+    async with connect(daemon.url.replace("http", "ws") + "/v1/rpc", proxy=None) as one:
+        yield one
 
 
 async def said(socket: ClientConnection, text: str | bytes) -> Any:
+    """Send something and give the answer; what is told unasked is passed over."""
     await socket.send(text)
     async with asyncio.timeout(10):
-        return json.loads(await socket.recv())
+        while isinstance(heard := json.loads(await socket.recv()), dict) and "method" in heard:
+            pass
+    return heard
 
 
 @pytest.mark.parametrize("id", ['"a"', "1", "-7", "1.5", "null", '""', "12345678901234567890", '"\\u00e9"'])
@@ -162,19 +171,21 @@ async def test_a_batch_of_notifications_is_not_answered(socket: ClientConnection
     assert (await said(socket, '{"jsonrpc": "2.0", "id": 7, "method": "list_agents"}'))["id"] == 7
 
 
-async def test_a_slow_call_does_not_hold_up_the_next_one(socket: ClientConnection) -> None:
+async def test_a_slow_call_does_not_hold_up_the_next_one(daemon: Daemon, socket: ClientConnection) -> None:
     """`await_agent` waits; what comes after it is answered meanwhile."""
+    gate = asyncio.Event()
+    daemon.model.plays(Wait(gate), Say("done"))
     started = await said(socket, '{"jsonrpc": "2.0", "id": 1, "method": "submit_prompt", "params": {"content": "x"}}')
     agent = started["result"]["agentId"]
     await socket.send(
         json.dumps({"jsonrpc": "2.0", "id": "slow", "method": "await_agent", "params": {"agentId": agent}})
     )
-    await socket.send('{"jsonrpc": "2.0", "id": "quick", "method": "list_projects"}')
 
-    answers = set()
-    async with asyncio.timeout(10):
-        while answers < {"slow", "quick"}:
-            answers.add(json.loads(await socket.recv()).get("id"))
+    quick = await said(socket, '{"jsonrpc": "2.0", "id": "quick", "method": "list_projects"}')
+    gate.set()
+    slow = await said(socket, '{"jsonrpc": "2.0", "method": "list_projects"}')
+
+    assert (quick["id"], slow["id"], slow["result"]["summary"]) == ("quick", "slow", "done")
 
 
 def test_a_batch_that_is_too_long_is_refused_as_one() -> None:

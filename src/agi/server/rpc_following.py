@@ -26,7 +26,7 @@ from agi.sessions.pool import UNREADABLE
 PAUSE_S = 0.002
 BURST = 4
 """After so many batches in such haste a follower pauses, so that a torrent of deltas is joined into few messages."""
-STANDS = ENDINGS | {"draft_opened", "draft_closed"}
+STANDS = ENDINGS | {"draft_opened", "draft_closed", "context_compacted"}
 """After one of these it is told how a draft stands."""
 
 

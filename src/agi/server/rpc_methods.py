@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 
 from agi.errors import Conflict
 from agi.protocol import rpc
-from agi.protocol.commands import Approve, Cancel
+from agi.protocol.commands import Approve, Cancel, Compact
 from agi.protocol.drafts import DispatchResult, ListedTask, Roles
 from agi.protocol.resources import Resource
 from agi.server.rpc_words import Who, pending
@@ -163,7 +163,9 @@ class Methods:
         return rpc.Canceled(canceled=tuple(canceled))
 
     async def _compact(self, params: rpc.CompactParams) -> rpc.CompactedResult:
-        raise Conflict("Compaction is not there.")
+        session_id = _given(params.session_id) or self._crew.drafts.active(self.project(params.project))
+        done = await self._harness.compact(session_id, Compact(focus=params.focus))
+        return rpc.CompactedResult(pre_tokens=done.pre_tokens, post_tokens=done.post_tokens, status=done.status)
 
     async def _approve(self, params: rpc.ApproveParams) -> rpc.Done:
         command = Approve(

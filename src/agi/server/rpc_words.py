@@ -181,6 +181,15 @@ def _notice(who: Who, event: Event, data: ev.Notice) -> rpc.ChannelMessage:
     return _message(who, event, "notice", data.message, code=data.code)
 
 
+def _compacted(who: Who, event: Event, data: ev.ContextCompacted) -> rpc.ContextCompactedTold:
+    return rpc.ContextCompactedTold(
+        session_id=who.session_id,
+        pre_tokens=data.pre_tokens,
+        trigger=data.trigger,
+        post_tokens=data.post_tokens,
+    )
+
+
 # Each takes the data type it is listed under, which the table's type cannot say.
 _QUESTIONS: dict[str, Callable[[Who, Event, Any], rpc.Notification | None]] = {
     "approval_requested": _asked,
@@ -192,6 +201,7 @@ _TALK: dict[str, Callable[[Who, Event, Any], rpc.Notification | None]] = {
     "model_output_delta": _logged_delta,
     "model_output_completed": _final,
     "tool_call_started": _tool,
+    "context_compacted": _compacted,
     "turn_failed": _failed,
     "notice": _notice,
 }

@@ -31,7 +31,7 @@ class DraftState(Struct, kw_only=True):
     """Who answered last."""
     input_tokens: int = 0
     output_tokens: int = 0
-    """What the last call took in and gave out."""
+    """What the last call took in and gave out; after a compaction, what the next one is told."""
 
     @classmethod
     def of(cls, event: Event, data: ev.DraftOpened) -> DraftState:
@@ -91,6 +91,8 @@ def note(draft: DraftState, event: Event, data: EventData) -> None:
         if data.message_id and event.turn_id and data.usage.input_tokens:
             draft.provider, draft.model = data.provider, data.model
             draft.input_tokens, draft.output_tokens = data.usage.input_tokens, data.usage.output_tokens
+    elif isinstance(data, ev.ContextCompacted):
+        draft.input_tokens = data.post_tokens
     elif isinstance(data, ev.TurnCompleted | ev.TurnFailed | ev.TurnCanceled):
         draft.last_activity_at = event.ts
         draft.turn_count += draft.open_turn == event.turn_id
