@@ -6,7 +6,7 @@
         async for method, params in rpc.notifications():
             ...
 
-May import: errors.
+May import: errors, client.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from agi.client.running import running_daemon
 from agi.errors import AgiError, Unavailable
 
 if TYPE_CHECKING:
@@ -127,3 +129,11 @@ async def connect(url: str, token: str = "") -> AsyncIterator[RpcClient]:
     finally:
         with suppress(WebSocketException):
             await client.close()
+
+
+def connect_to(project: Path) -> AbstractAsyncContextManager[RpcClient]:
+    """Hold a connection to the daemon that serves a project; raises Unavailable if none does."""
+    daemon = running_daemon(project)
+    if daemon is None:
+        raise Unavailable(f"No daemon runs for {project}.", code="no_daemon", hint="Start one with `agi serve`.")
+    return connect(daemon.url, daemon.token)

@@ -4,6 +4,7 @@ server.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
@@ -153,7 +154,7 @@ class Methods:
         canceled: list[str] = []
         others = pool.children(self._harness.log.db, session_id) if params.scope == "children" else []
         for row in others:
-            if row.open:
+            with contextlib.suppress(Conflict):  # over by itself
                 canceled += await self._harness.cancel(row.session_id, Cancel(reason="canceled by the user"))
         try:
             canceled += await self._harness.cancel(session_id, Cancel(reason="canceled by the user"))
@@ -183,8 +184,9 @@ class Methods:
 
     def _own(self) -> Resource:
         """The daemon's own project, under whatever name it has."""
-        path = str(self._harness.project)
-        return next(one for one in self._crew.projects.all("repositories") if one.path == path)
+        project = self._harness.project
+        own = Resource(kind="repositories", name=project.name or "root", path=str(project))
+        return next((one for one in self._crew.projects.all("repositories") if one.path == own.path), own)
 
     def _told(self, project: Resource) -> rpc.Project:
         draft = pool.open_draft(self._harness.log.db, project.path)

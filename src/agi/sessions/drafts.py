@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 FILE = "draft.json"
 NOT_WRITTEN = "draft_not_mirrored"
 DAMAGED = "Its session is damaged and cannot go on."
-GONE = "Its session was deleted."
 
 
 class Drafts:
@@ -164,27 +163,29 @@ class Drafts:
         for row in pool.open_rows(self._log.db):
             if row.kind != "draft":
                 continue
-            if self.is_whole(row.session_id):
+            if self.is_whole(row.session_id, thoroughly=True):
                 await self._write(row.session_id)
             else:
                 await self.close_damaged(row.session_id)
 
-    def is_whole(self, session_id: str) -> bool:
-        """Whether a session can be gone on with: no event is missing, and what was said can be read."""
+    def is_whole(self, session_id: str, *, thoroughly: bool = False) -> bool:
+        """Whether a session can be gone on with: no event is missing; and, looked at thoroughly, all can be read."""
         try:
             self._harness.state(session_id)
             count, last = self._log.db.execute(
                 "SELECT count(*), max(seq) FROM events WHERE session_id=?", (session_id,)
             ).fetchone()
-            queries.history(self._log.db, session_id)
+            if thoroughly:
+                queries.history(self._log.db, session_id)
         except UNREADABLE:
             return False
         return bool(count and count == last)
 
     def hear(self, event: ev.Event) -> None:
         """Something happened in a draft's session: what is on disk for people follows."""
-        if event.type in ENDINGS or event.type in ("draft_closed", "context_compacted", "session_deleted"):
-            self._write_soon(event.session_id)
+        if event.type in ENDINGS or event.type in ("draft_closed", "context_compacted"):
+            failed = isinstance(event.data, ev.TurnFailed) and event.data.error.code == "internal_error"
+            self._write_soon(event.session_id, check=failed)
 
     async def close(self) -> None:
         """Finish what is being written."""
@@ -231,13 +232,15 @@ class Drafts:
         except AgiError:
             return None, None  # the folder, the role or the model is gone; whoever asks something is told
 
-    def _write_soon(self, session_id: str) -> None:
+    def _write_soon(self, session_id: str, *, check: bool) -> None:
         before = self._writing.get(session_id)
 
         async def after() -> None:
             if before is not None:
                 await asyncio.gather(before, return_exceptions=True)
             await self._write(session_id)
+            if check and not self.is_whole(session_id, thoroughly=True):
+                await self.close_damaged(session_id)
 
         task = asyncio.create_task(after(), name=f"draft.json {session_id}")
         self._writing[session_id] = task

@@ -268,6 +268,8 @@ class Harness:
         state = self.state(session_id)
         if state.turn is not None or state.queue or state.compaction is not None:
             raise Conflict("The session is running.", code="session_running", hint="Cancel it first.")
+        if state.draft is not None and state.draft.status == "active":
+            raise Conflict("The session is a draft.", code="session_drafted", hint="Undraft it first.")
         await self.jobs.end_all(session_id, "the session was deleted")
         await self._delete(session_id)
 

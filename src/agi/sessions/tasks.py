@@ -37,9 +37,9 @@ _decode = msgspec.json.Decoder(Task).decode
 
 
 class Tasks:
-    """The tasks of projects; `work_of` tells what came of one draft or worker."""
+    """The tasks of projects; `work_of` tells what came of one who worked. Without a log, the files' word counts."""
 
-    def __init__(self, db: sqlite3.Connection, work_of: WorkOf) -> None:
+    def __init__(self, db: sqlite3.Connection | None, work_of: WorkOf | None = None) -> None:
         self._db = db
         self._work_of = work_of
 
@@ -96,11 +96,13 @@ class Tasks:
             title=stored.title,
             task_dir=task_dir(slug),
             created_at=stored.created_at,
-            work=self._work(workspace, slug),
+            work=stored.work if self._db is None else self._work(workspace, slug),
             problem=problem,
         )
 
     def _work(self, workspace: Workspace, slug: str) -> tuple[Work, ...]:
+        if self._db is None or self._work_of is None:
+            return ()
         rows = pool.of_task(self._db, str(workspace.root), slug)
         return tuple(self._work_of(row) for row in rows[-MOST_WORK:])
 
