@@ -30,6 +30,24 @@ async def test_a_draft_begins_stands_and_ends(cli):
     assert (again.code, "No draft is active" in again.err) == (1, True)
 
 
+async def test_a_draft_survives_a_daemon_that_is_killed(cli):
+    """Neither asked nor told: the next daemon has it, and its file says so."""
+    await cli("tasks", "new", "Check out")
+    async with cli.daemon() as daemon:
+        await cli("draft", "plan", "--task", "check-out")
+        before = json.loads((await cli("draft", "--json")).out)["session"]
+        daemon.kill()
+        await daemon.wait()
+    (cli.project / ".agents/tasks/check-out/draft.json").unlink()
+
+    async with cli.daemon():
+        after = json.loads((await cli("draft", "--json")).out)["session"]
+        written = json.loads((cli.project / ".agents/tasks/check-out/draft.json").read_text())
+
+    assert after == before
+    assert written["sessionId"] == before["sessionId"]
+
+
 def test_without_a_daemon_it_is_said_how_to_start_one(here):
     """Nothing is started behind the user's back."""
     refused = here("undraft")

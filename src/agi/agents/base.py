@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
 from agi.config import Config
 from agi.errors import Invalid
 from agi.protocol.preflight import PreflightMode
-from agi.protocol.drafts import RoleProblem
+
+if TYPE_CHECKING:
+    from agi.protocol.drafts import RoleProblem
 
 DEFAULT_AGENT = "build"
 

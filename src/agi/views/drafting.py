@@ -5,11 +5,15 @@ A part of the fold in `state`. Pure. May import: protocol.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from msgspec import Struct
 
 from agi.protocol import events as ev
-from agi.protocol.drafts import DraftStatus
 from agi.protocol.events import Event, EventData
+
+if TYPE_CHECKING:
+    from agi.protocol.drafts import DraftStatus
 
 
 class DraftState(Struct, kw_only=True):

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from agi.protocol import events as ev
-from agi.protocol.drafts import AgentKind
 from agi.protocol.events import Event
 from agi.protocol.times import to_millis
+
+if TYPE_CHECKING:
+    from agi.protocol.drafts import AgentKind
 
 
 class Row(Struct, frozen=True, kw_only=True):
