@@ -380,7 +380,8 @@ async def test_without_a_draft_submit_prompt_dispatches_a_worker(daemon: Daemon,
     assert early["status"] == "running"
     assert (result["status"], result["summary"]) == ("completed", "Wrote a.txt.")
     assert result["changes"] == [{"path": "a.txt", "status": "added"}]
-    assert set(result) >= {"status", "summary", "changes", "artifacts", "verification", "usage"}
+    assert set(result) == {"agentId", "status", "summary", "changes", "artifacts", "verification", "usage"}
+    assert set(result["usage"]) >= {"inputTokens", "outputTokens", "costUsd"}
     gone = await client.hear("pool_status", lambda told: not told["agents"])
     assert gone == {"agents": []}
     await eventually(lambda: '"Wrote a.txt."' in daemon.workspace.read(".agents/tasks/checkout/task.json"))

@@ -9,8 +9,9 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
+from agi.protocol.chat import ChatUsage
 from agi.protocol.commands import Name, Path, Reason
-from agi.protocol.drafts import Draft, ListedTask, PooledAgent
+from agi.protocol.drafts import Draft, ListedTask, PooledAgent, WorkChange
 from agi.protocol.grants import Remember
 from agi.protocol.hunks import Hunk
 from agi.protocol.sessions import Activity, Risk
@@ -240,6 +241,18 @@ class AgentList(Result, frozen=True, kw_only=True):
     """The pool."""
 
     agents: tuple[PooledAgent, ...]
+
+
+class AgentResult(Result, frozen=True, kw_only=True):
+    """Seed 001's DispatchResult: what came of a worker, or that it is not over."""
+
+    agent_id: str
+    status: Literal["running", "completed", "failed", "canceled"]
+    summary: str
+    changes: tuple[WorkChange, ...]
+    artifacts: tuple[str, ...]
+    verification: str
+    usage: ChatUsage
 
 
 class Killed(Result, frozen=True, kw_only=True):

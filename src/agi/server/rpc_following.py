@@ -136,8 +136,8 @@ class Following:
         for delivery in joined(batch.deliveries):
             item = delivery.item
             told = rpc_words(who, item)
-            if told is not None:
-                await self._socket.say(notification(told))
+            if told:
+                await self._socket.say(told)
             if isinstance(item, Event) and item.type in STANDS:
                 last = item.seq if await self._tell_how_it_stands(who.session_id, item) else None
         return last

@@ -12,8 +12,9 @@ from msgspec import UNSET, UnsetType
 
 from agi.errors import Conflict
 from agi.protocol import rpc
+from agi.protocol.chat import ChatUsage
 from agi.protocol.commands import Approve, Cancel, Compact
-from agi.protocol.drafts import DispatchResult, ListedTask, Roles
+from agi.protocol.drafts import ListedTask, Roles
 from agi.protocol.resources import Resource
 from agi.server.rpc_words import Who, pending
 from agi.sessions.harness import Harness
@@ -143,8 +144,17 @@ class Methods:
     async def _agents(self, params: rpc.ListAgents) -> rpc.AgentList:
         return rpc.AgentList(agents=tuple(self._crew.pool.agents()))
 
-    async def _await(self, params: rpc.AwaitAgent) -> DispatchResult:
-        return await self._crew.dispatching.await_agent(params.agent_id, _given(params.timeout_s))
+    async def _await(self, params: rpc.AwaitAgent) -> rpc.AgentResult:
+        result = await self._crew.dispatching.await_agent(params.agent_id, _given(params.timeout_s))
+        return rpc.AgentResult(
+            agent_id=result.agent_id,
+            status=result.status,
+            summary=result.summary,
+            changes=result.changes,
+            artifacts=result.artifacts,
+            verification=result.verification,
+            usage=ChatUsage.of(result.usage),
+        )
 
     async def _kill(self, params: rpc.KillAgent) -> rpc.Killed:
         return rpc.Killed(killed=await self._crew.dispatching.kill_agent(params.agent_id))

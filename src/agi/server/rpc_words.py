@@ -19,6 +19,7 @@ from agi.protocol.drafts import Draft
 from agi.protocol.events import Event
 from agi.protocol.parts import plain_text
 from agi.protocol.sessions import PendingApproval
+from agi.server.words import kept
 from agi.views.state import SessionState
 
 _encode = msgspec.json.Encoder().encode
@@ -50,8 +51,17 @@ def notification(told: rpc.Notification) -> str:
     return head + _encode(told).decode() + "}"
 
 
-def rpc_words(who: Who, item: Item) -> rpc.Notification | None:
-    """What is told of an item; None if there is no word for it. How a draft stands is told by whoever knows it."""
+def rpc_words(who: Who, item: Item) -> str:
+    """What is told of an item; empty if there is no word for it. How a draft stands is told by whoever knows it."""
+
+    def make(item: Item) -> bytes:
+        told = _words(who, item)
+        return b"" if told is None else notification(told).encode()
+
+    return kept(item, "rpc", make).decode()
+
+
+def _words(who: Who, item: Item) -> rpc.Notification | None:
     if isinstance(item, LiveDelta):
         return _delta(who, item.turn_id, item.data) if who.talks else None
     translate = _QUESTIONS.get(item.type) or (_TALK.get(item.type) if who.talks else None)

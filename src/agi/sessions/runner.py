@@ -234,7 +234,7 @@ class Runner:
                 journal.note(notice)
         except Exception as error:  # whatever is wrong with them, the turn can be answered without
             journal.note(unready(error))
-        if self._team is not None and (state.draft is not None or state.worker is not None):
+        if self._team is not None and state.has_team:
             team = self._team(state, turn, site.agents.find(turn.agent))
             taken = registry.names()  # a workspace may have a tool of the same name
             registry = registry.joined(tool for tool in team if tool.definition.name not in taken)
@@ -363,7 +363,7 @@ class Runner:
 
 def with_team(agent: Agent, state: SessionState) -> Agent:
     """The agent as it may be where it is drafted or works for somebody: the tools for that are its own too."""
-    if agent.tools is None or (state.draft is None and state.worker is None):
+    if agent.tools is None or not state.has_team:
         return agent
     from agi.tools.team import NAMES  # late: most sessions have no team
 

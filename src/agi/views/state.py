@@ -200,6 +200,11 @@ class SessionState(Struct, kw_only=True):
     """Whose worker it is."""
 
     @property
+    def has_team(self) -> bool:
+        """Whether its agent deals with the harness: while it is drafted, or works for somebody."""
+        return self.worker is not None or (self.draft is not None and self.draft.status == "active")
+
+    @property
     def activity(self) -> Activity:
         """What it is doing, finer than the status."""
         if self.compacting is not None:
