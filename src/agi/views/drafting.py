@@ -99,5 +99,6 @@ def note(draft: DraftState, event: Event, data: EventData) -> None:
         draft.input_tokens = data.post_tokens
     elif isinstance(data, ev.TurnCompleted | ev.TurnFailed | ev.TurnCanceled):
         draft.last_activity_at = event.ts
-        draft.turn_count += draft.open_turn == event.turn_id
-        draft.open_turn = ""
+        if draft.open_turn == event.turn_id:  # else it was dropped from the queue
+            draft.turn_count += 1
+            draft.open_turn = ""
