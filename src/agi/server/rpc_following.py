@@ -23,9 +23,12 @@ from agi.server.sockets import Socket
 from agi.sessions.harness import Harness
 from agi.sessions.pool import UNREADABLE
 
-PAUSE_S = 0.002
+PAUSE_S = 0.01
 BURST = 4
-"""After so many batches in such haste a follower pauses, so that a torrent of deltas is joined into few messages."""
+"""After so many batches in such haste a follower pauses, so that a torrent of deltas is joined into few messages.
+
+Long enough that many clients of one draft pause too: the more there are, the longer each of them waits for its turn.
+"""
 STANDS = ENDINGS | {"draft_opened", "draft_closed", "context_compacted"}
 """After one of these it is told how a draft stands."""
 
