@@ -39,6 +39,7 @@ LATE = {
     ("client/inprocess.py", "skills"),
     ("client/mcp_servers.py", "mcp"),
     ("client/mcp_servers.py", "sessions"),
+    ("client/crew.py", "sessions"),
     ("client/weights.py", "models"),
     ("cli/serve.py", "server"),
     ("cli/repair.py", "eventlog"),

@@ -17,7 +17,7 @@ from agi.cli import exits
 from agi.cli.main import ASK_OPTIONS, COMMANDS
 from agi.config.load import VARIABLES
 from agi.config.settings import NAMED_IN, SECTIONS, Settings
-from agi.protocol import chat
+from agi.protocol import chat, rpc
 from agi.protocol.events import DATA_TYPES
 from agi.server.app import ROUTES
 from agi.server.errors import STATUSES
@@ -118,6 +118,24 @@ def test_every_chat_message_is_described_with_its_fields(message: type[Struct]) 
 
     assert len(rows) == 1
     assert [f for f in message.__struct_encode_fields__ if f not in shared and f"`{f}" not in rows[0]] == []
+
+
+@pytest.mark.parametrize("params", rpc.METHODS.values(), ids=rpc.METHODS)
+def test_every_method_is_described_with_its_parameters(params: type[rpc.Params]) -> None:
+    """What can be called stands in docs/rpc.md."""
+    rows = [line for line in read("docs/rpc.md").splitlines() if line.startswith(f"| `{params.METHOD}` |")]
+
+    assert len(rows) == 1
+    assert [name for name in params.__struct_encode_fields__ if f"`{name}" not in rows[0]] == []
+
+
+@pytest.mark.parametrize("told", rpc.Notification.__subclasses__(), ids=lambda told: told.METHOD)
+def test_every_notification_is_described_with_its_fields(told: type[rpc.Notification]) -> None:
+    """What is told unasked stands in docs/rpc.md."""
+    rows = [line for line in read("docs/rpc.md").splitlines() if line.startswith(f"| `{told.METHOD}` |")]
+
+    assert len(rows) == 1
+    assert [name for name in told.__struct_encode_fields__ if f"`{name}" not in rows[0]] == []
 
 
 def test_every_status_of_an_error_is_described() -> None:

@@ -81,6 +81,9 @@ SAMPLES: dict[str, ev.EventData] = {
         ev.CompactionUndone(compaction_id="comp_1"),
         ev.CheckpointCreated(checkpoint_id="ckpt_1", cause="call"),
         ev.SessionForked(session_id="sess_2", seq=7, messages=3),
+        ev.DraftOpened(role="r", project="p", task_slug="t", task_dir=".agents/tasks/t/"),
+        ev.DraftClosed(),
+        ev.AgentDispatched(role="r", project="p"),
         ev.ConversationReverted(to="start", to_seq=1, messages=2),
     )
 }

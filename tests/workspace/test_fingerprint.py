@@ -113,3 +113,18 @@ def test_a_file_from_the_future_holds_nothing_up(workspace):
     take_tree(workspace, clock=lambda: 0)
 
     assert time.monotonic() - began < 5
+
+
+def test_the_records_of_tasks_are_nobodys_work(folder, workspace):
+    """The harness writes them at its own time; what else stands in a task's folder counts."""
+    task = folder / ".agents" / "tasks" / "work"
+    task.mkdir(parents=True)
+    before = take_tree(workspace)
+
+    (task / "task.json").write_text("{}")
+    (task / "draft.json").write_text("{}")
+    recorded = take_tree(workspace)
+    (task / "notes.md").write_text("found it")
+
+    assert recorded.digest == before.digest
+    assert take_tree(workspace).digest != before.digest

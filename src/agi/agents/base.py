@@ -1,20 +1,23 @@
 """The shape of an agent, and the set of those there are.
 
 Which of an agent's tools exist is the tool registry's business: names it does not know are simply not offered.
-May import: errors, config.
+May import: errors, config, protocol.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
 from agi.config import Config
 from agi.errors import Invalid
 from agi.protocol.preflight import PreflightMode
+
+if TYPE_CHECKING:
+    from agi.protocol.drafts import RoleProblem
 
 DEFAULT_AGENT = "build"
 
@@ -38,8 +41,12 @@ class Agent(Struct, frozen=True, kw_only=True):
     """The model it prefers."""
     preflight: PreflightMode | None = None
     """When its turns begin with a preflight; None is as configured."""
-    source: Literal["builtin", "project"] = "builtin"
+    source: Literal["builtin", "project", "user"] = "builtin"
     """Who wrote it; a project's agent, or one it changed, is the project's."""
+    permissions: tuple[str, ...] = ()
+    """What it may do with the harness itself, where it is drafted: start workers, see and add projects."""
+    max_usd: float | None = None
+    """What a session that it is drafted or dispatched for may cost."""
 
 
 class Agents:
@@ -48,8 +55,15 @@ class Agents:
     Whether there are such tools is for those to say who know the tools.
     """
 
-    def __init__(self, agents: Iterable[Agent], named_tools: Mapping[str, tuple[str, ...]] | None = None) -> None:
+    def __init__(
+        self,
+        agents: Iterable[Agent],
+        named_tools: Mapping[str, tuple[str, ...]] | None = None,
+        problems: tuple[RoleProblem, ...] = (),
+    ) -> None:
         self._by_name = {agent.name: agent for agent in agents}
+        self.problems = problems
+        """Files of roles that do not count, or not in full."""
         self.named_tools: Mapping[str, tuple[str, ...]] = MappingProxyType(dict(named_tools or {}))
 
     def all(self) -> tuple[Agent, ...]:

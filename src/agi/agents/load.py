@@ -9,6 +9,7 @@ May import: errors, config, protocol, agents.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -29,6 +30,10 @@ AGENTS_FILE = ".agi/agents.json"
 AGENTS_LIMIT = 1 << 20
 PROMPT_LIMIT = 256 << 10
 MOST_AGENTS = 200
+ROLE_FOLDERS = (".agi/roles", ".agents/roles")
+"""Where a project keeps roles; of two with one name, that of the first folder counts."""
+USER_ROLES = "roles"
+"""Where the user does, in the folder of the user's settings; these come last."""
 
 _HINT = "Correct it there, or remove it."
 
@@ -52,14 +57,32 @@ class AgentEntry(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkno
     """Whether its steps are approved first: `off`, `risky` or `always`."""
 
 
-def load_agents(*, project: Path, config: Config) -> Agents:
-    """Give the built-in agents and the project's; raises ConfigError naming the file and key that are wrong."""
+def load_agents(*, project: Path, config: Config, home_config: Path | None = None) -> Agents:
+    """Give the built-in agents, the project's, and roles; raises ConfigError naming the file and key that are wrong.
+
+    A role whose file is wrong is left out instead, and told of in `problems`.
+    """
     entries = _entries(project)
     agents = {agent.name: agent for agent in BUILTIN}
     for name in entries:
         agents.setdefault(name, _added(name))
     named = {name: entry.tools for name, entry in entries.items() if entry.tools is not None}
-    return Agents((_loaded(project, config, agent, entries.get(agent.name)) for agent in agents.values()), named)
+    loaded = [_loaded(project, config, agent, entries.get(agent.name)) for agent in agents.values()]
+    folders = role_folders(project, home_config)
+    if not folders:
+        return Agents(loaded, named)
+    from agi.agents.roles import load_roles  # late: most projects have none
+
+    roles, problems = load_roles(folders, config=config, taken=frozenset(agents))
+    return Agents((*loaded, *roles), named, problems)
+
+
+def role_folders(project: Path, home_config: Path | None) -> tuple[tuple[Path, str], ...]:
+    """The folders that hold roles, those that count first: the root each is read from, and its name from there."""
+    places = [(project, name) for name in ROLE_FOLDERS]
+    if home_config is not None:
+        places.append((home_config, USER_ROLES))
+    return tuple((root, name) for root, name in places if os.path.lexists(root / name))
 
 
 def _entries(project: Path) -> dict[str, AgentEntry]:
@@ -69,14 +92,14 @@ def _entries(project: Path) -> dict[str, AgentEntry]:
     if len(document) > MOST_AGENTS:
         raise ConfigError(f"{file} names more than {MOST_AGENTS} agents.", hint=_HINT)
     for name in document:
-        if not _is_name(name):
+        if not is_name(name):
             raise ConfigError(
                 f"{file}: {name!r} cannot be an agent's name.", hint="Use letters, digits, `-`, `_`, `.`."
             )
     return {name: convert(entry, AgentEntry, name, file) for name, entry in document.items()}
 
 
-def _is_name(name: str) -> bool:
+def is_name(name: str) -> bool:
     """A name becomes part of a path, so it must not be able to lead anywhere."""
     plain = name.replace("-", "a").replace("_", "a").replace(".", "a")
     return len(name) <= 64 and plain.isascii() and plain.isalnum() and name[0] not in ".-"

@@ -291,6 +291,30 @@ def _mcp(arguments: Arguments) -> int:
     return mcp(arguments)
 
 
+def _roles(arguments: Arguments) -> int:
+    from agi.cli.roles import roles
+
+    return roles(arguments)
+
+
+def _tasks(arguments: Arguments) -> int:
+    from agi.cli.tasks import tasks
+
+    return tasks(arguments)
+
+
+def _draft(arguments: Arguments) -> int:
+    from agi.cli.draft import draft
+
+    return draft(arguments)
+
+
+def _undraft(arguments: Arguments) -> int:
+    from agi.cli.draft import undraft
+
+    return undraft(arguments)
+
+
 def _grants(arguments: Arguments) -> int:
     from agi.cli.grants import grants
 
@@ -351,6 +375,10 @@ COMMANDS: dict[str, tuple[Command, Mapping[str, str]]] = {
     "tools": (_tools, {**PROJECT, "--json": FLAG}),
     "skills": (_skills, {**PROJECT, "--json": FLAG}),
     "mcp": (_mcp, {**PROJECT, **MCP_OPTIONS}),
+    "roles": (_roles, {**PROJECT, "--json": FLAG}),
+    "tasks": (_tasks, {**PROJECT, "--slug": "SLUG", "--json": FLAG}),
+    "draft": (_draft, {**PROJECT, "--task": "SLUG", "--json": FLAG}),
+    "undraft": (_undraft, {**PROJECT, "--json": FLAG}),
     "repair": (_repair, {**PROJECT, "--from-mirrors": FLAG}),
     "doctor": (_doctor, {**PROJECT, "--json": FLAG}),
     "grants": (_grants, {**PROJECT, "--all": FLAG, "--json": FLAG}),

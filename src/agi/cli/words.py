@@ -1,6 +1,8 @@
-"""What `--help` says: one text a command. Only text. May import: nothing of ours."""
+"""What `--help` says: one text a command. Only text. May import: cli."""
 
 from __future__ import annotations
+
+from agi.cli import words_crew as crew
 
 ASK = """\
 agi, a local-first agent harness: sessions with AI agents that work in your folder, under your control.
@@ -20,6 +22,8 @@ agi, a local-first agent harness: sessions with AI agents that work in your fold
   agi search "<words>"        find what was said and done           agi notes      what agents should know here
   agi fork                    another session from here             agi gc         what takes room, and making some
   agi context                 what the model is shown, and its cost agi mcp        tools of MCP servers
+  agi draft ROLE --task SLUG  talk to an agent about a task         agi undraft    until you are done
+  agi tasks                   what is to be done, and who did it    agi roles      who can be drafted here
 
 Options, before or after the prompt:
   -a, --agent NAME      build (default), general, plan, or one of the project's
@@ -486,6 +490,7 @@ BY_COMMAND = {
     "tools": TOOLS,
     "skills": SKILLS,
     "mcp": MCP,
+    **crew.BY_COMMAND,
     "repair": REPAIR,
     "doctor": DOCTOR,
     "grants": GRANTS,

@@ -18,7 +18,10 @@ from agi.config.files import is_held, read_inside
 from agi.config.rules import RULES_NAME, read_rules, verify_commands
 from agi.errors import ConfigError
 
-COVERED = (".agi/config.json", ".agi/agents.json", ".agi/mcp.json", ".agi/tools", ".mcp.json")
+COVERED = (
+    *(".agi/config.json", ".agi/agents.json", ".agi/mcp.json", ".agi/tools", ".mcp.json"),
+    *(".agi/roles", ".agents/roles"),
+)
 """What the fingerprint covers, folders with all that is in them; besides, the verification commands in AGENTS.md."""
 LARGEST_FILE = 10 << 20
 LARGEST_SUM = 50 << 20

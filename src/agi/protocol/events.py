@@ -615,6 +615,42 @@ class ConversationReverted(EventData, frozen=True, kw_only=True):
     """The last turn that is part of the conversation."""
 
 
+class DraftOpened(EventData, frozen=True, kw_only=True):
+    """The session is a draft: an agent that a person talks to about a task."""
+
+    TYPE: ClassVar[str] = "draft_opened"
+    role: str
+    project: str
+    """The name of the project."""
+    task_slug: str
+    task_dir: str
+    """The task's folder, from the project's root."""
+    channel_id: str = ""
+    """Through which surface it was drafted."""
+
+
+class DraftClosed(EventData, frozen=True, kw_only=True):
+    """The draft is over; the session stays."""
+
+    TYPE: ClassVar[str] = "draft_closed"
+    reason: str = ""
+    """Why the harness closed it; empty if a person did."""
+
+
+class AgentDispatched(EventData, frozen=True, kw_only=True, omit_defaults=True):
+    """The session is a worker's: its agent answers one message by itself."""
+
+    TYPE: ClassVar[str] = "agent_dispatched"
+    role: str
+    project: str
+    task_slug: str = ""
+    parent_session_id: str = ""
+    """The session whose agent asked for it; empty if a person did."""
+    parent_turn_id: str = ""
+    parent_call_id: str = ""
+    """The call that asked for it: repeated after a crash, it finds this worker instead of starting another."""
+
+
 class Notice(EventData, frozen=True, kw_only=True):
     """Something a person should know: a weaker sandbox, an ignored setting, a repaired log."""
 

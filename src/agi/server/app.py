@@ -43,6 +43,7 @@ from agi.server.chat import Chat
 from agi.server.errors import no_such_path
 from agi.server.request import AppSettings, Request, Shared
 from agi.server.routes import Resource, Route
+from agi.server.rpc import Rpc
 from agi.server.sockets import SocketRoute
 from agi.sessions.harness import Harness
 
@@ -120,6 +121,7 @@ def build_app(harness: Harness, settings: AppSettings = DEFAULTS) -> App:
         by_path.setdefault(route.path, []).append(route)
     paths: list[BaseRoute] = [PathRoute(path, Resource(routes, shared)) for path, routes in by_path.items()]
     paths.append(WebSocketRoute("/v1/chat", SocketRoute(shared, Chat)))
+    paths.append(WebSocketRoute("/v1/rpc", SocketRoute(shared, Rpc)))
     return App(shared, Router(paths, redirect_slashes=False, default=_not_found))
 
 

@@ -27,7 +27,7 @@ class AgentInfo(Struct, frozen=True, kw_only=True):
     description: str
     tools: tuple[str, ...]
     max_steps: int
-    source: Literal["builtin", "project"]
+    source: Literal["builtin", "project", "user"]
 
 
 class AgentList(Struct, frozen=True):

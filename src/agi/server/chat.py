@@ -66,6 +66,9 @@ class Chat:
         await self._socket.say(chat.Acknowledged(id=message.id if message else UNSET))
         return True
 
+    async def begin(self) -> None:
+        """Nothing is told before something is asked."""
+
     async def hear(self, text: str) -> None:
         """Do what one message asks for; what is wrong with it is told, and the connection lives on."""
         asked: str | UnsetType = UNSET

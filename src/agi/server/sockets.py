@@ -34,6 +34,9 @@ class Surface(Protocol):
     async def proved(self, text: str, prove: Callable[[str], Refusal | None]) -> bool:
         """Whether the first message of an unknown client proves it; answers it either way."""
 
+    async def begin(self) -> None:
+        """The client is known."""
+
     async def hear(self, text: str) -> None:
         """Take one message."""
 
@@ -100,6 +103,7 @@ async def _talk(surface: Surface, messages: AsyncIterator[str], prove: Any) -> i
             return None
         if not await surface.proved(text, prove):
             return NOT_PROVED
+    await surface.begin()
     async for text in messages:
         await surface.hear(text)
     return None

@@ -114,6 +114,7 @@ def is_quiet(session_id: str, since: str) -> Check:
     def check(db: sqlite3.Connection) -> None:
         state = queries.session_state(db, session_id)
         at_work = state.turn is not None or state.queue or state.jobs or not leases.is_free(db, session_id)
+        at_work = at_work or (state.draft is not None and state.draft.status == "active")
         if at_work or to_millis(state.updated_at) != to_millis(since):
             raise Conflict("The session is in use.", code="session_in_use", hint="It is looked at again next time.")
 

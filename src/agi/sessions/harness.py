@@ -59,12 +59,13 @@ from agi.sessions.turns import cancel_entries, is_raised, limits, retry_check, t
 from agi.sessions.warming import Warmer
 from agi.tools.base import Registry
 from agi.tools.builtin import builtin_tools
-from agi.views import queries
+from agi.views import pool, queries
 from agi.views.queries import Attachment, Before, Turn
 from agi.views.state import SessionState, TurnState
 from agi.views.tables import Tables
 
 if TYPE_CHECKING:
+    from agi.sessions.crew import Crew
     from agi.sessions.titling import Titling
     from agi.sessions.undoing import Undoing
 
@@ -130,6 +131,16 @@ class Harness:
         self.runners = Runners(self.log, self._runner)
         self._undoing: Undoing | None = None
         self._titling: Titling | None = None
+        self._crew: Crew | None = None
+
+    @property
+    def crew(self) -> Crew:
+        """Drafts, workers and tasks; on a running event loop."""
+        if self._crew is None:
+            from agi.sessions.crew import Crew  # late: most runs have none
+
+            self._crew = Crew(self)
+        return self._crew
 
     def _runner(self, session_id: str) -> Runner:
         return Runner(
@@ -141,6 +152,7 @@ class Harness:
             seen=self._seen(session_id),
             memory=self.memory,
             on_answered=self._title,
+            team=lambda state, turn, agent: self.crew.team(state, turn, agent),
         )
 
     def _title(self, session_id: str, turn: TurnState) -> None:
@@ -159,9 +171,15 @@ class Harness:
         return self.sites.get(path or self.project)
 
     async def create_session(
-        self, command: commands.CreateSession, *, ephemeral: bool = False, resource: ResourceTag | UnsetType = UNSET
+        self,
+        command: commands.CreateSession,
+        *,
+        ephemeral: bool = False,
+        resource: ResourceTag | UnsetType = UNSET,
+        also: Sequence[ev.EventData] = (),
+        check: Check | None = None,
     ) -> Session:
-        """Begin a session; its folder is on disk when this returns."""
+        """Begin a session; its folder is on disk when this returns. `also` is said of it in the same commit."""
         await self._ready()
         path = command.workspace_path or command.project_path or str(self.project)
         if command.workspace_path and command.project_path and command.workspace_path != command.project_path:
@@ -196,7 +214,7 @@ class Harness:
             resource=resource,
         )
         notices = [ev.Notice(code="setting_ignored", message=warning) for warning in site.config.warnings]
-        await self.log.append(session_id, [(None, data) for data in (created, *notices)])
+        await self.log.append(session_id, [(None, data) for data in (created, *also, *notices)], check=check)
         await self.log.mirrored()
         self._warmer.begin(site, agent, command, self.registry.definitions())
         return self.session(session_id)
@@ -250,6 +268,8 @@ class Harness:
         state = self.state(session_id)
         if state.turn is not None or state.queue or state.compaction is not None:
             raise Conflict("The session is running.", code="session_running", hint="Cancel it first.")
+        if state.draft is not None and state.draft.status == "active":
+            raise Conflict("The session is a draft.", code="session_drafted", hint="Undraft it first.")
         await self.jobs.end_all(session_id, "the session was deleted")
         await self._delete(session_id)
 
@@ -559,6 +579,8 @@ class Harness:
         """Take up every turn that is open or queued and that no living process runs; returns how many sessions."""
         await self.own_log()
         await self.jobs.close_dead()
+        if pool.open_rows(self.log.db):
+            await self.crew.catch_up()
         found = [one for one in queries.live_sessions(self.log.db) if leases.is_free(self.log.db, one)]
         for session_id in found:
             self.runners.ensure(session_id)
@@ -570,6 +592,8 @@ class Harness:
         if self._titling is not None:
             await self._titling.close()
         await self.runners.close()
+        if self._crew is not None:
+            await self._crew.close()
         await self.jobs.close()
         await self.memory.close()
         await self.sites.close()

@@ -84,7 +84,8 @@ async def disown(log: EventLog) -> int:
     """Close what a foreign log left open and drop what it granted; returns how many sessions were touched."""
     touched = 0
     rows = log.db.execute(
-        "SELECT id FROM sessions WHERE live OR json_array_length(json_extract(state, '$.grants'))>0 ORDER BY id"
+        "SELECT id FROM sessions WHERE live OR json_array_length(json_extract(state, '$.grants'))>0"
+        " OR id IN (SELECT session_id FROM pool WHERE open) ORDER BY id"
     )
     for (session_id,) in rows.fetchall():
         state = queries.session_state(log.db, session_id)
@@ -105,6 +106,8 @@ def _closed(log: EventLog, state: SessionState) -> list[Entry]:
     entries += [(queued.turn_id, ev.TurnCanceled(reason=REASON)) for queued in state.queue]
     if turn is not None or state.queue:
         entries.append((None, ev.SessionCanceled()))
+    if state.draft is not None and state.draft.status == "active":
+        entries.append((None, ev.DraftClosed(reason=REASON)))
     return entries
 
 

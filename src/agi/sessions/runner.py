@@ -12,6 +12,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
+
+from agi.agents.base import Agent
 from agi.editing.seen import Seen
 from agi.errors import AgiError, Conflict, LeaseLost, StorageError
 from agi.eventlog import leases
@@ -42,7 +45,7 @@ from agi.sessions.sites import Site, Sites
 from agi.sessions.toolbox import Toolbox
 from agi.sessions.turn_jobs import TurnJobs
 from agi.sessions.turns import limits
-from agi.tools.base import UNFINISHED, Registry
+from agi.tools.base import UNFINISHED, Registry, Tool
 from agi.views import queries
 from agi.views.state import SessionState, TurnState
 from agi.views.told import told_messages
@@ -67,6 +70,7 @@ class Runner:
         seen: Seen | None = None,
         memory: Memory | None = None,
         on_answered: Callable[[str, TurnState], None] | None = None,
+        team: Callable[[SessionState, TurnState, Agent], tuple[Tool, ...]] | None = None,
     ) -> None:
         self._log = log
         self._jobs = jobs
@@ -81,6 +85,7 @@ class Runner:
         self._people: Approvals | None = None
         self._seen = seen
         self._on_answered = on_answered
+        self._team = team
 
     async def run(self, is_over: Callable[[], bool], lease: Lease | None = None) -> None:
         """Run until nothing is left; `is_over` is asked, without a pause before returning, whether that still holds."""
@@ -221,14 +226,19 @@ class Runner:
         priced = turn.preflight or any(budget.usd is not None for budget in limits(state.budget, site.config))
         if sized or priced:
             await site.facts.learn(turn.provider, proxies=self._sites.proxies)
+        registry = self._registry
         try:
             found = await site.own_tools.joined(site, self._registry, start=True)
+            registry = found.registry
+            for notice in notices(found.problems, journal.was_noticed):
+                journal.note(notice)
         except Exception as error:  # whatever is wrong with them, the turn can be answered without
             journal.note(unready(error))
-            return self._registry
-        for notice in notices(found.problems, journal.was_noticed):
-            journal.note(notice)
-        return found.registry
+        if self._team is not None and state.has_team:
+            team = self._team(state, turn, site.agents.find(turn.agent))
+            taken = registry.names()  # a workspace may have a tool of the same name
+            registry = registry.joined(tool for tool in team if tool.definition.name not in taken)
+        return registry
 
     async def _watched(self, task: asyncio.Task[Outcome]) -> Outcome | None:
         try:
@@ -242,7 +252,7 @@ class Runner:
         self, state: SessionState, turn: TurnState, journal: Journal, registry: Registry
     ) -> tuple[Plan, Ports]:
         site = self._sites.get(state.workspace_path)
-        agent = site.agents.find(turn.agent)
+        agent = with_team(site.agents.find(turn.agent), state)
         config = site.config
         turn_budget, session_budget = limits(state.budget, config)
         self._sites.own_cache(site)
@@ -349,6 +359,15 @@ class Runner:
     def _is_repeatable(self, name: str) -> bool:
         definition = self._registry.find(name)
         return definition is not None and definition.kind == ToolKind.READ
+
+
+def with_team(agent: Agent, state: SessionState) -> Agent:
+    """The agent as it may be where it is drafted or works for somebody: the tools for that are its own too."""
+    if agent.tools is None or not state.has_team:
+        return agent
+    from agi.tools.team import NAMES  # late: most sessions have no team
+
+    return msgspec.structs.replace(agent, tools=(*agent.tools, *NAMES))
 
 
 def named_model(site: Site, named: str | None) -> Callable[[], Model] | None:

@@ -257,7 +257,7 @@ class Sites:
             )
             keys = [settings.api_key for settings in config.providers.values() if settings.api_key]
             self._redactor.learn(*(key.reveal() for key in keys))
-            agents = load_agents(project=workspace.root, config=config)
+            agents = load_agents(project=workspace.root, config=config, home_config=self._home_config)
         except BaseException:
             workspace.close()
             raise
@@ -297,13 +297,23 @@ class Sites:
     def _signature(self, root: str) -> tuple[object, ...]:
         """What the files behind a site look like; taken at every turn, so it only asks for their stamps."""
         own = (f"{root}/{name}" for name in _FILES)
-        stamps = (_stamp(path) for path in (f"{self._home_config}/config.json", *own, *_prompts(root)))
+        roles = (f"{root}/.agi/roles", f"{root}/.agents/roles", f"{self._home_config}/roles")
+        parts = (*own, *_prompts(root), *(path for folder in roles for path in _files(folder)))
+        stamps = (_stamp(path) for path in (f"{self._home_config}/config.json", *parts))
         return (_place(root), *stamps)
 
 
 def _prompts(root: str) -> list[str]:
     try:
         return sorted(f"{root}/.agi/agents/{name}/agent.txt" for name in os.listdir(f"{root}/.agi/agents"))
+    except OSError:
+        return []
+
+
+def _files(folder: str) -> list[str]:
+    """A folder and what is in it, if it is there."""
+    try:
+        return [folder, *sorted(f"{folder}/{name}" for name in os.listdir(folder))]
     except OSError:
         return []
 

@@ -70,6 +70,19 @@ def read(lines: Sequence[str]) -> FrontMatter:
     )
 
 
+def read_fields(lines: Sequence[str]) -> dict[str, str | tuple[str, ...]]:
+    """Every field as a text, or as the texts of a list; raises Unreadable naming the line."""
+    read: dict[str, str | tuple[str, ...]] = {}
+    entries = _entries(lines, first=2)
+    for key, entry in entries.items():
+        try:
+            items = items_of(entry.value, entry.below)
+        except Unreadable as problem:
+            raise Unreadable(f"Line {entry.line}, `{key[:80]}`: {problem}.", problem.hint) from None
+        read[key] = _text(entries, key) if items is None else tuple(items)
+    return read
+
+
 def _entries(lines: Sequence[str], first: int) -> dict[str, _Entry]:
     """The keys at the margin, each with what belongs to it."""
     found: dict[str, _Entry] = {}

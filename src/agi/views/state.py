@@ -1,7 +1,7 @@
 """How a session stands: a fold over its events, small enough to be kept beside them.
 
 `fold` is the one place that says what events mean for a session; clients, recovery and the running turn all go by it.
-Pure. May import: protocol, views.compactions, views.context, views.ledger.
+Pure. May import: protocol, views.compactions, views.context, views.drafting, views.ledger.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from agi.protocol.resources import ResourceTag
 from agi.protocol.sessions import Activity, PendingApproval, QueuedTurn, Session, SessionStatus
 from agi.views.compactions import MOST_MARKS, Mark
 from agi.views.context import ContextState
+from agi.views.drafting import DraftState, WorkerState, note
 from agi.views.ledger import Ledger
 
 ENDED_JOBS = 8
@@ -193,6 +194,15 @@ class SessionState(Struct, kw_only=True):
     """Tokens that a compaction could do nothing about: until there are more of them another is of no use."""
     context: ContextState = field(default_factory=ContextState)
     """What models were told beside the conversation."""
+    draft: DraftState | None = None
+    """The draft it is or was."""
+    worker: WorkerState | None = None
+    """Whose worker it is."""
+
+    @property
+    def has_team(self) -> bool:
+        """Whether its agent deals with the harness: while it is drafted, or works for somebody."""
+        return self.worker is not None or (self.draft is not None and self.draft.status == "active")
 
     @property
     def activity(self) -> Activity:
@@ -252,6 +262,8 @@ def fold(state: SessionState | None, event: Event) -> SessionState | None:
         handler = _HANDLERS.get(type(data))
         if handler is not None:
             handler(state, event, data)
+        if state.draft is not None:
+            note(state.draft, event, data)
     return state
 
 
@@ -374,6 +386,14 @@ def _reverted(state: SessionState, event: Event, data: ev.ConversationReverted) 
     state.exhausted = ""
     state.context_tokens = state.compacted_to = 0
     state.context.reverted(data.to_seq)
+
+
+def _draft_opened(state: SessionState, event: Event, data: ev.DraftOpened) -> None:
+    state.draft = DraftState.of(event, data)
+
+
+def _agent_dispatched(state: SessionState, event: Event, data: ev.AgentDispatched) -> None:
+    state.worker = WorkerState.of(event, data)
 
 
 def _usage_recorded(state: SessionState, event: Event, data: ev.UsageRecorded) -> None:
@@ -650,6 +670,8 @@ _HANDLERS: dict[type[ev.EventData], Callable[[SessionState, Event, Any], None]] 
     ev.CompactionUndone: _compaction_undone,
     ev.Notice: _noticed,
     ev.ConversationReverted: _reverted,
+    ev.DraftOpened: _draft_opened,
+    ev.AgentDispatched: _agent_dispatched,
     ev.UsageRecorded: _usage_recorded,
     ev.PreflightRequested: _preflight_requested,
     ev.PreflightResolved: _preflight_resolved,

@@ -22,6 +22,7 @@ from agi.protocol.messages import Message
 from agi.protocol.parts import ErrorPart, Part, ToolCallPart, ToolResultContent, ToolResultPart
 from agi.protocol.sessions import TurnOptions
 from agi.protocol.times import to_millis
+from agi.views import pool
 from agi.views.state import SessionState, fold
 
 _encode = msgspec.json.Encoder().encode
@@ -93,7 +94,7 @@ def _forks(db: sqlite3.Connection) -> None:
 class Tables:
     """The projection the log writes through; remembers the state of sessions it touched last."""
 
-    steps: tuple[Step, ...] = (_tables, _grants_with_rules, _forks)
+    steps: tuple[Step, ...] = (_tables, _grants_with_rules, _forks, pool.step)
 
     def __init__(self) -> None:
         self.epoch = 1
@@ -212,6 +213,7 @@ def _put_turn(
         " ON CONFLICT (id) DO UPDATE SET status=excluded.status",
         (event.turn_id, event.session_id, message_id, status, retry_of or None, _encode(asked)),
     )
+    pool.worker_runs(db, event.session_id, is_open=True)
 
 
 def _delta(db: sqlite3.Connection, event: Event, data: ev.ModelOutputDelta) -> None:
@@ -258,6 +260,7 @@ def _turn_over(status: str) -> Callable[[sqlite3.Connection, Event, ev.EventData
             "UPDATE turns SET status=?, outcome=CAST(? AS TEXT), ended_at=? WHERE id=?",
             (status, event.raw, to_millis(event.ts), event.turn_id),
         )
+        pool.worker_runs(db, event.session_id, is_open=False)
 
     return write
 
@@ -326,4 +329,5 @@ _WRITERS: dict[str, Callable[[sqlite3.Connection, Event, Any], None]] = {
     "turn_failed": _turn_over("failed"),
     "turn_canceled": _turn_canceled,
     "attachment_added": _attachment_added,
+    **pool.WRITERS,
 }

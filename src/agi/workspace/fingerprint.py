@@ -2,7 +2,8 @@
 
 Nothing is read: it goes by names, kinds, sizes, rights, inode numbers and times. Whatever writes to a file moves its
 ctime, which no program can set, so every change of content shows; so does a touch that changes nothing. Not covered are
-what .gitignore files leave out, folders in SKIPPED, times of folders, and in a very large workspace what is deepest.
+what .gitignore files leave out, folders in SKIPPED, times of folders, the records of tasks, and in a very large
+workspace what is deepest.
 May import: workspace.
 """
 
@@ -60,9 +61,16 @@ def _stamps(workspace: Workspace) -> dict[str, Stamp]:
     with workspace.pinned() as root:
         folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        return {one.name: () if one.kind == "directory" else _stamp(one.name, folder) for one in listing.entries}
+        seen = (one for one in listing.entries if not _is_kept_by_us(one.name))
+        return {one.name: () if one.kind == "directory" else _stamp(one.name, folder) for one in seen}
     finally:
         os.close(folder)
+
+
+def _is_kept_by_us(name: str) -> bool:
+    """The record of a task is written by the harness, at its own time, and is part of nobody's work."""
+    parts = name.split("/")
+    return len(parts) == 4 and parts[:2] == [".agents", "tasks"] and parts[3] in ("task.json", "draft.json")
 
 
 def _stamp(name: str, folder: int) -> Stamp:

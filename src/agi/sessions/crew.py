@@ -1,0 +1,129 @@
+"""The crew: drafts, workers, the pool of both, and the tasks they work on, as one harness has them.
+
+May import: errors, protocol, views, sessions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from agi.errors import AgiError, Conflict
+from agi.eventlog.base import ENDINGS
+from agi.protocol.commands import Cancel
+from agi.protocol.drafts import Work
+from agi.protocol.events import Event
+from agi.sessions.dispatching import Dispatching
+from agi.sessions.drafts import Drafts
+from agi.sessions.pool import UNREADABLE, Pool
+from agi.sessions.resources import Resources
+from agi.sessions.tasks import Tasks
+from agi.tools.base import Tool
+from agi.views import pool
+from agi.views.state import SessionState, TurnState
+
+if TYPE_CHECKING:
+    from agi.agents.base import Agent
+    from agi.sessions.harness import Harness
+
+STOPPED_S = 10.0
+"""How long a turn that was told to stop is waited for."""
+RECORDED_SUMMARY = 2_000
+
+
+class Crew:
+    """Everybody who works for a harness, and on what."""
+
+    def __init__(self, harness: Harness) -> None:
+        self._harness = harness
+        self._recording: set[asyncio.Task[None]] = set()
+        self.projects = Resources(harness)
+        self.tasks = Tasks(harness.log.db, self._work_of)
+        self.drafts = Drafts(harness, self)
+        self.dispatching = Dispatching(harness, self)
+        self.pool = Pool(harness.log, self._hear)
+
+    async def catch_up(self) -> None:
+        """At a start: bring files up to the log, and close drafts that cannot go on."""
+        await self.drafts.catch_up()
+
+    async def close(self) -> None:
+        """Listen no longer, and finish what is being written."""
+        self.pool.close()
+        await self.drafts.close()
+        await asyncio.gather(*self._recording, return_exceptions=True)
+
+    async def stop(self, session_id: str, reason: str) -> bool:
+        """Cancel whatever a session does, and wait until it has ended; False if it did nothing."""
+        try:
+            turns = await self._harness.cancel(session_id, Cancel(reason=reason))
+        except Conflict:
+            return False  # over by itself
+        with suppress(TimeoutError):
+            async with asyncio.timeout(STOPPED_S):
+                for turn_id in turns:
+                    await self._harness.wait_turn(session_id, turn_id)
+        return True
+
+    async def recorded(self, project_path: str, task_slug: str) -> None:
+        """Write down in a task's file who has worked on it; where that is not possible, the log has it all the same."""
+        if task_slug:
+            with suppress(AgiError, OSError):
+                self.tasks.record(self._harness.site(project_path).workspace, task_slug)
+
+    def team(self, state: SessionState, turn: TurnState, agent: Agent) -> tuple[Tool, ...]:
+        """The tools by which a drafted agent, or a worker, deals with the harness; as its role permits."""
+        from agi.sessions.team import SessionTeam  # late: most sessions have no team
+        from agi.tools.team import team_tools
+
+        return team_tools(SessionTeam(self._harness, self, state, turn.id, agent), may_draft=state.worker is None)
+
+    def _hear(self, event: Event) -> None:
+        self.drafts.hear(event)
+        if event.type in ENDINGS:
+            task = asyncio.create_task(self._worker_over(event.session_id), name=f"record {event.session_id}")
+            self._recording.add(task)
+            task.add_done_callback(self._recording.discard)
+
+    async def _worker_over(self, session_id: str) -> None:
+        try:
+            state = self._harness.state(session_id)
+        except UNREADABLE:
+            return
+        if state.worker is not None:
+            await self.recorded(state.workspace_path, state.worker.task_slug)
+
+    def _work_of(self, row: pool.Row) -> Work:
+        """What came of one draft or worker, for the task's record."""
+        try:
+            state = self._harness.state(row.session_id)
+        except UNREADABLE:
+            return Work(session_id=row.session_id, role="", kind=row.kind, status="damaged", started_at="")
+        if state.draft is not None:
+            return Work(
+                session_id=state.id,
+                role=state.draft.role,
+                kind="draft",
+                status=state.draft.status,
+                started_at=state.draft.started_at,
+                ended_at=state.draft.closed_at,
+                turns=state.draft.turn_count,
+                cost_usd=state.usage.cost_usd,
+                summary=state.draft.closed_reason,
+                artifacts=self.dispatching.artifacts(state.id),
+            )
+        worker = state.worker
+        running = state.turn is not None or bool(state.queue)
+        return Work(
+            session_id=state.id,
+            role=worker.role if worker else "",
+            kind="worker",
+            status="running" if running else state.status,
+            started_at=worker.started_at if worker else "",
+            ended_at="" if running else state.updated_at,
+            turns=1,
+            cost_usd=state.usage.cost_usd,
+            summary=self.dispatching.summary(state.id)[:RECORDED_SUMMARY] if worker else "",
+            artifacts=self.dispatching.artifacts(state.id),
+        )

@@ -1,0 +1,104 @@
+"""What a session's events mean for the draft or worker it is: turns, tokens, how it ended.
+
+A part of the fold in `state`. Pure. May import: protocol.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from agi.protocol import events as ev
+from agi.protocol.events import Event, EventData
+
+if TYPE_CHECKING:
+    from agi.protocol.drafts import DraftStatus
+
+
+class DraftState(Struct, kw_only=True):
+    """A draft, folded; money and what runs are the session's."""
+
+    role: str
+    project: str
+    task_slug: str
+    task_dir: str
+    channel_id: str
+    started_at: str
+    last_activity_at: str
+    closed_at: str = ""
+    closed_reason: str = ""
+    turn_count: int = 0
+    open_turn: str = ""
+    provider: str = ""
+    model: str = ""
+    """Who answered last."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    """What the last call took in and gave out; after a compaction, what the next one is told."""
+
+    @classmethod
+    def of(cls, event: Event, data: ev.DraftOpened) -> DraftState:
+        """A draft that begins."""
+        return cls(
+            role=data.role,
+            project=data.project,
+            task_slug=data.task_slug,
+            task_dir=data.task_dir,
+            channel_id=data.channel_id,
+            started_at=event.ts,
+            last_activity_at=event.ts,
+        )
+
+    @property
+    def status(self) -> DraftStatus:
+        """Whether it can be talked to as a draft."""
+        return "closed" if self.closed_at else "active"
+
+
+class WorkerState(Struct, kw_only=True):
+    """A worker: who it is, for what, and who asked for it."""
+
+    role: str
+    project: str
+    task_slug: str
+    started_at: str
+    parent_session_id: str = ""
+    parent_turn_id: str = ""
+    parent_call_id: str = ""
+
+    @classmethod
+    def of(cls, event: Event, data: ev.AgentDispatched) -> WorkerState:
+        """A worker that begins."""
+        return cls(
+            role=data.role,
+            project=data.project,
+            task_slug=data.task_slug,
+            started_at=event.ts,
+            parent_session_id=data.parent_session_id,
+            parent_turn_id=data.parent_turn_id,
+            parent_call_id=data.parent_call_id,
+        )
+
+
+def note(draft: DraftState, event: Event, data: EventData) -> None:
+    """Take one more event of a draft's session into account; what happens after its end changes nothing."""
+    if draft.closed_at:
+        return
+    if isinstance(data, ev.DraftClosed):
+        draft.closed_at, draft.closed_reason = event.ts, data.reason
+    elif isinstance(data, ev.MessageAdded):
+        draft.last_activity_at = event.ts
+    elif isinstance(data, ev.TurnStarted):
+        draft.open_turn = event.turn_id or ""
+    elif isinstance(data, ev.UsageRecorded):
+        if data.message_id and event.turn_id and data.usage.input_tokens:
+            draft.provider, draft.model = data.provider, data.model
+            draft.input_tokens, draft.output_tokens = data.usage.input_tokens, data.usage.output_tokens
+    elif isinstance(data, ev.ContextCompacted):
+        draft.input_tokens = data.post_tokens
+    elif isinstance(data, ev.TurnCompleted | ev.TurnFailed | ev.TurnCanceled):
+        draft.last_activity_at = event.ts
+        if draft.open_turn == event.turn_id:  # else it was dropped from the queue
+            draft.turn_count += 1
+            draft.open_turn = ""
