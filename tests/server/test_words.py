@@ -14,6 +14,7 @@ from agi.protocol import events as ev
 from agi.protocol.events import Event
 from agi.protocol.messages import Message, Usage
 from agi.protocol.parts import Artifact, Text
+from agi.protocol.preflight import EstimatedCost
 from agi.protocol.sessions import ErrorInfo
 from agi.protocol.tools import ToolCall, ToolResult
 from agi.server.words import dotted, dotted_words, envelope_words
@@ -50,6 +51,16 @@ SAMPLES: dict[str, ev.EventData] = {
             message_id="msg_3",
         ),
         ev.ApprovalRequested(tool_call_id="c", name="shell", input=Raw(b"{}"), risk="high", rule="r", reason="why"),
+        ev.PreflightRequested(
+            steps=(),
+            estimated_cost=EstimatedCost(
+                input_tokens=1, output_tokens=1, estimated_usd=None, low_usd=None, high_usd=None
+            ),
+            required_permissions=(),
+            warnings=(),
+            digest="d",
+        ),
+        ev.PreflightResolved(approved=True, cause="user"),
         ev.ApprovalGranted(tool_call_id="c", name="shell"),
         ev.ApprovalDenied(tool_call_id="c", name="shell", cause="user"),
         ev.PatchProposed(tool_call_id="c", name="apply_patch", patch="+"),
