@@ -8,7 +8,7 @@ import pytest
 
 from agi.client.base import Client, end_of
 from agi.errors import Conflict, Invalid, NotFound
-from agi.protocol.commands import Approve, Cancel, CreateSession, PostMessage, SetTrust
+from agi.protocol.commands import Approve, Cancel, CreateSession, PostMessage, SetTrust, UpdateSession
 from agi.protocol.events import Event, ModelOutputDelta
 from agi.protocol.parts import Image, Text, plain_text
 from agi.testing.files import broken_png, picture
@@ -127,3 +127,26 @@ async def test_models_and_trust_can_be_looked_at(client, here):
     assert (models.default.provider, models.models[-1].provider) == ("scripted", "scripted")
     assert (before.trusted, before.reason) == (False, "never_trusted")
     assert (after.trusted, after.path) == (True, str(here.project))
+
+
+async def test_a_sessions_settings_are_changed_by_either_way(client, here):
+    """Absent fields stay."""
+    made = await client.create_session(CreateSession(workspace_path=str(here.project), title="before"))
+
+    changed = await client.update_session(made.id, UpdateSession(title="after"))
+
+    assert (changed.title, changed.agent) == ("after", made.agent)
+
+
+async def test_messages_come_in_pages_from_the_latest_backwards(client, here):
+    """Each page in order, and it says whether there are earlier ones."""
+    made = await client.create_session(CreateSession(workspace_path=str(here.project)))
+    for number in range(5):
+        await client.post_message(made.id, PostMessage(parts=[Text(text=str(number))], auto_run=False))
+
+    last = await client.message_page(made.id, limit=3)
+    first = await client.message_page(made.id, before=last.messages[0].id, limit=3)
+
+    assert [plain_text(one.parts) for one in last.messages] == ["2", "3", "4"]
+    assert [plain_text(one.parts) for one in first.messages] == ["0", "1"]
+    assert (last.has_more, first.has_more) == (True, False)

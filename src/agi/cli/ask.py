@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from agi.cli import exits
 from agi.cli.approving import Approver
-from agi.cli.beginning import Begun, Brought, Wish, begin, check, explained
+from agi.cli.beginning import Begun, Wish, begin, check, explained
 from agi.cli.interrupts import Interrupts
 from agi.cli.options import Arguments, usage
 from agi.cli.output import say
@@ -21,7 +21,7 @@ from agi.cli.printing import JsonPrinter, TextPrinter
 from agi.cli.prompt import prompt_of, typed_of
 from agi.cli.questions import someone_is_there
 from agi.cli.turn import Turn
-from agi.client.base import Client, ClientSettings
+from agi.client.base import Brought, Client, ClientSettings
 from agi.client.find import open_client
 from agi.trust import trust_state
 

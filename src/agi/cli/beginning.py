@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from agi.cli.output import say
 from agi.cli.place import has_sessions
-from agi.client.base import Client, ClientSettings, Posted, end_of
+from agi.client.base import Brought, Client, ClientSettings, Posted, end_of
 from agi.errors import AgiError, Invalid, NotFound
 from agi.protocol.commands import Cancel, CreateSession, PostMessage
 from agi.protocol.parts import InputPart, Text
@@ -22,14 +22,6 @@ from agi.protocol.sessions import Session
 
 INTERRUPTED = "interrupted at the command line"
 T = TypeVar("T")
-
-
-class Brought(Struct, frozen=True):
-    """A file that goes along with the prompt."""
-
-    name: str
-    """What it was called."""
-    data: bytes
 
 
 class Wish(Struct, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ How a command travels is the transports' business. May import: errors, protocol,
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -25,6 +25,7 @@ from agi.protocol.commands import (
     ResolvePreflight,
     Revert,
     SetTrust,
+    UpdateSession,
 )
 from agi.protocol.compaction import Compacted
 from agi.protocol.context import ContextReport
@@ -63,6 +64,14 @@ class Posted(Struct, frozen=True, kw_only=True):
     queued: bool = False
 
 
+class Brought(Struct, frozen=True):
+    """A file that goes along with the prompt."""
+
+    name: str
+    """What it was called."""
+    data: bytes
+
+
 class Attached(Struct, frozen=True, kw_only=True):
     """A file was stored with a session; messages refer to it by `ref`."""
 
@@ -70,6 +79,14 @@ class Attached(Struct, frozen=True, kw_only=True):
     mime_type: str
     """What it is by its bytes."""
     note: str = ""
+
+
+class MessagePage(Struct, frozen=True, kw_only=True):
+    """Some messages in the order they were said, the latest unless others were asked for."""
+
+    messages: list[Message]
+    has_more: bool = False
+    """Whether there are earlier ones."""
 
 
 class Trust(Struct, frozen=True, kw_only=True):
@@ -146,6 +163,9 @@ class Client(Protocol):
     async def fork_session(self, session_id: str, command: ForkSession) -> Session:
         """Begin another session with what was said in this one, up to a point."""
 
+    async def update_session(self, session_id: str, command: UpdateSession) -> Session:
+        """Change a session's title, agent, model or budget."""
+
     async def post_message(self, session_id: str, command: PostMessage) -> Posted:
         """Say something; returns at once, the answer is followed."""
 
@@ -157,6 +177,9 @@ class Client(Protocol):
 
         Without a position, from its beginning. Open text comes as `model_output_delta` too, as it is spoken.
         """
+
+    def watch_connection(self, told: Callable[[bool], None]) -> None:
+        """Have `told` called with False where a stream of events breaks off, and with True once it goes on."""
 
     async def approve(self, session_id: str, command: Approve) -> None:
         """Answer a pending approval."""
@@ -175,6 +198,9 @@ class Client(Protocol):
 
     async def messages(self, session_id: str) -> list[Message]:
         """Everything that was said in a session, in order."""
+
+    async def message_page(self, session_id: str, *, before: str = "", limit: int = 100) -> MessagePage:
+        """The latest messages, or those before the one that is named."""
 
     async def search(self, asked: Search) -> Found:
         """What was said and done in sessions, by its words."""

@@ -6,7 +6,7 @@ Nothing is sent twice: only reading is tried again. May import: errors, protocol
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from pathlib import Path
 from types import MappingProxyType
@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from agi.client.answers import refusal, resync
-from agi.client.base import UNTOLD, Attached, ModelList, Posted, Trust
+from agi.client.base import UNTOLD, Attached, MessagePage, ModelList, Posted, Trust
 from agi.client.running import running_daemon
 from agi.client.tools import ToolList
 from agi.config.daemon import DaemonRecord
@@ -36,6 +36,7 @@ from agi.protocol.commands import (
     ResolvePreflight,
     Revert,
     SetTrust,
+    UpdateSession,
     UploadAttachment,
 )
 from agi.protocol.compaction import Compacted
@@ -68,11 +69,6 @@ class _Jobs(Struct):
     jobs: list[Job]
 
 
-class _Messages(Struct):
-    messages: list[Message]
-    has_more: bool = False
-
-
 class _Grants(Struct):
     grants: list[Grant]
 
@@ -85,6 +81,7 @@ class DaemonClient:
         self._notice = notice
         self._daemon = daemon
         self._http = HttpClient()
+        self._tell_connection: Callable[[bool], None] = _nobody
 
     @property
     def where(self) -> str:
@@ -112,6 +109,10 @@ class DaemonClient:
     async def fork_session(self, session_id: str, command: ForkSession) -> Session:
         """Begin another session with what was said in this one."""
         return await self._ask("POST", f"{_at(session_id)}/fork", Session, command)
+
+    async def update_session(self, session_id: str, command: UpdateSession) -> Session:
+        """Change a session's settings."""
+        return await self._ask("PATCH", _at(session_id), Session, command)
 
     async def post_message(self, session_id: str, command: PostMessage) -> Posted:
         """Say something; the daemon answers at once."""
@@ -144,10 +145,15 @@ class DaemonClient:
                     raise
                 return
             # Broken off, or ended in good order: then the daemon stops, or the session is gone, as we are about to see.
+            self._tell_connection(False)
             await asyncio.sleep(PAUSES[failures])
             failures += 1
             self._daemon = running_daemon(self._project) or self._daemon
         raise Unavailable(f"The daemon at {self.where} is gone.", hint="Start it again; the turn goes on then.")
+
+    def watch_connection(self, told: Callable[[bool], None]) -> None:
+        """Have `told` called where a stream breaks off and where it goes on."""
+        self._tell_connection = told
 
     async def approve(self, session_id: str, command: Approve) -> None:
         """Answer a pending approval."""
@@ -171,13 +177,17 @@ class DaemonClient:
 
     async def messages(self, session_id: str) -> list[Message]:
         """Everything that was said in a session, in order."""
-        page = await self._ask("GET", f"{_at(session_id)}/messages?limit={PAGE}", _Messages)
+        page = await self.message_page(session_id, limit=PAGE)
         found = page.messages
         while page.has_more:
-            before = f"limit={PAGE}&before={found[0].id}"
-            page = await self._ask("GET", f"{_at(session_id)}/messages?{before}", _Messages)
+            page = await self.message_page(session_id, before=found[0].id, limit=PAGE)
             found = [*page.messages, *found]
         return found
+
+    async def message_page(self, session_id: str, *, before: str = "", limit: int = 100) -> MessagePage:
+        """The latest messages, or those before the one that is named."""
+        query = f"limit={limit}" + (f"&before={_quoted(before)}" if before else "")
+        return await self._ask("GET", f"{_at(session_id)}/messages?{query}", MessagePage)
 
     async def search(self, asked: Search) -> Found:
         """What was said and done in sessions, by its words."""
@@ -280,6 +290,7 @@ class DaemonClient:
         async with await self._send("GET", path, headers=headers, timeouts=FOLLOW) as response:
             if response.status != 200:
                 await self._checked(response)
+            self._tell_connection(True)
             async with aclosing(response.chunks()) as chunks, aclosing(sse_events(chunks)) as events:
                 async for told in events:
                     yield told
@@ -313,6 +324,10 @@ class DaemonClient:
         own = {"authorization": f"Bearer {self._daemon.token}"} if self._daemon.token else {}
         url = self._daemon.url.rstrip("/") + path
         return await self._http.request(method, url, headers={**headers, **own}, body=body, timeouts=timeouts)
+
+
+def _nobody(_connected: bool) -> None:
+    """Where nobody wants to know."""
 
 
 def _at(session_id: str) -> str:

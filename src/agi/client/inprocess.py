@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from pathlib import Path
 from typing import cast
@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from agi.client.answers import resync
-from agi.client.base import UNTOLD, Attached, ClientSettings, ModelChoice, ModelList, Posted, Trust
+from agi.client.base import UNTOLD, Attached, ClientSettings, MessagePage, ModelChoice, ModelList, Posted, Trust
 from agi.client.tools import ToolList
 from agi.config import Flags, project_dir
 from agi.errors import AgiError, StorageError
@@ -36,6 +36,7 @@ from agi.protocol.commands import (
     ResolvePreflight,
     Revert,
     SetTrust,
+    UpdateSession,
 )
 from agi.protocol.compaction import Compacted
 from agi.protocol.context import ContextReport
@@ -87,6 +88,10 @@ class InProcessClient:
         """Begin another session with what was said in this one."""
         return await self._harness.fork_session(session_id, command)
 
+    async def update_session(self, session_id: str, command: UpdateSession) -> Session:
+        """Change a session's settings."""
+        return await self._harness.update_session(session_id, command)
+
     async def post_message(self, session_id: str, command: PostMessage) -> Posted:
         """Say something."""
         posted = await self._harness.post_message(session_id, command)
@@ -122,6 +127,9 @@ class InProcessClient:
             if task is not None:
                 self._followers.discard(task)
 
+    def watch_connection(self, told: Callable[[bool], None]) -> None:
+        """Nothing lies between us."""
+
     async def approve(self, session_id: str, command: Approve) -> None:
         """Answer a pending approval."""
         await self._harness.approve(session_id, command)
@@ -149,6 +157,11 @@ class InProcessClient:
             earlier, more = self._harness.messages(session_id, limit=PAGE, before=found[0].id)
             found = [*earlier, *found]
         return found
+
+    async def message_page(self, session_id: str, *, before: str = "", limit: int = 100) -> MessagePage:
+        """The latest messages, or those before the one that is named."""
+        found, more = self._harness.messages(session_id, limit=limit, before=before or None)
+        return MessagePage(messages=found, has_more=more)
 
     async def search(self, asked: Search) -> Found:
         """What was said and done in sessions, by its words."""
