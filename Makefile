@@ -53,7 +53,7 @@ lock: $(VENV)/.uv
 	$(BIN)/uv pip compile -q --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
 		pyproject.toml -o requirements.lock
 	$(BIN)/uv pip compile -q --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
-		--extra local pyproject.toml -o requirements-local.lock
+		--extra local --extra tui pyproject.toml -o requirements-local.lock
 	$(BIN)/uv pip compile -q --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
 		--group dev pyproject.toml -o requirements-dev.lock
 

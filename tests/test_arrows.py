@@ -30,6 +30,7 @@ ALSO = {"views": {"eventlog"}, "protocol": set(), "trust": {"config"}}
 FACES = {
     "client": {"errors", "protocol", "config", "trust", "net", "redaction"},
     "cli": {"errors", "protocol", "config", "trust", "client", "net"},
+    "tui": {"errors", "protocol", "config", "client"},
     "testing": {"*"},
 }
 LATE = {
@@ -42,10 +43,11 @@ LATE = {
     ("client/crew.py", "sessions"),
     ("client/weights.py", "models"),
     ("cli/serve.py", "server"),
+    ("cli/tui.py", "tui"),
     ("cli/repair.py", "eventlog"),
     ("cli/repair.py", "views"),
 }
-"""The few arrows that skip a level, imported late: the in-process transport, `agi serve`, `agi repair`, weights."""
+"""The few arrows that skip a level, imported late: the in-process transport, `serve`, `tui`, `repair`, weights."""
 
 
 def room(module: str) -> str:

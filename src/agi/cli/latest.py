@@ -26,13 +26,14 @@ async def with_session(
     client = await open_client(settings)
     try:
         named = named or arguments.get("--session") or ""
-        session = await (find_session(client, named) if named else _latest(client, str(settings.project)))
+        session = await (find_session(client, named) if named else latest_session(client, str(settings.project)))
         return await work(client, session, arguments)
     finally:
         await client.close()
 
 
-async def _latest(client: Client, project: str) -> Session:
+async def latest_session(client: Client, project: str) -> Session:
+    """The latest session of a folder in which something was said; raises NotFound."""
     for one in await client.sessions(limit=100):
         if one.workspace_path == project and (one.last_turn_id is not None or one.title):
             return one  # one whose turns were all taken back has a title still

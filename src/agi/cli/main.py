@@ -62,6 +62,16 @@ SEARCH_OPTIONS = {
     "--json": FLAG,
 }
 
+TUI_OPTIONS = {
+    "--session": "ID",
+    "--continue": FLAG,
+    "--agent": "NAME",
+    "--provider": "NAME",
+    "--model": "NAME",
+    "--theme": "NAME",
+    "--trust": FLAG,
+}
+
 FORK_OPTIONS = {
     "--session": "ID",
     "--at": "POINT",
@@ -193,6 +203,12 @@ def _serve(arguments: Arguments) -> int:
     from agi.cli.serve import serve
 
     return serve(arguments)
+
+
+def _tui(arguments: Arguments) -> int:
+    from agi.cli.tui import tui
+
+    return tui(arguments)
 
 
 def _sessions(arguments: Arguments) -> int:
@@ -344,6 +360,7 @@ COMMANDS: dict[str, tuple[Command, Mapping[str, str]]] = {
         _serve,
         {**PROJECT, "--port": "N", "--host": "ADDRESS", "--db": "PATH", "--expose": FLAG, "--trust": FLAG},
     ),
+    "tui": (_tui, {**PROJECT, **TUI_OPTIONS}),
     "sessions": (
         _sessions,
         {**PROJECT, "--limit": "N", "--output": "FILE", "--ids": FLAG, "--json": FLAG, "--yes": FLAG},

@@ -12,6 +12,7 @@ agi, a local-first agent harness: sessions with AI agents that work in your fold
   agi -                       the prompt is read from stdin
   agi "<prompt>" -            the prompt, then what stdin says
   agi setup                   choose who answers, enter a key       agi models     which can be asked, their prices
+  agi tui                     the same on a whole screen, in a conversation
   agi serve                   run the daemon                        agi sessions   list, show, export, remove
   agi trust                   let a project's own settings count    agi doctor     is everything in order?
   agi repair                  rebuild the log from its mirror       agi grants     what you allowed for longer
@@ -69,6 +70,26 @@ Runs the daemon for a project; its URL is printed on stdout. Turns go on when cl
 Examples:
   agi serve
   agi serve --port 9000 --project ~/shop
+"""
+
+TUI = """\
+agi tui [--session ID | --continue] [--agent NAME] [--provider NAME] [--model NAME] [--theme NAME]
+        [--project PATH] [--trust]
+
+A conversation on the whole screen: answers as they come, questions as they are asked, what changed, taking it back.
+Joins the daemon that runs for the project, else runs in this process. Needs the extra `agi[tui]`. In it, /help lists
+the commands and ? the keys.
+
+  -s, --session ID   go on with a session; the beginning or the end of its id will do
+  -c, --continue     go on with the latest session of this folder
+  -a, --agent NAME   who answers in a new session; -m, --model NAME and --provider NAME likewise
+  --theme NAME       dark, light, or terminal for the terminal's own colours; NO_COLOR is obeyed
+  --project PATH     the folder to work in (default: this one)
+  --trust            trust the workspace for this run
+
+Examples:
+  agi tui
+  agi tui --continue
 """
 
 SESSIONS = """\
@@ -476,6 +497,7 @@ Examples:
 
 BY_COMMAND = {
     "serve": SERVE,
+    "tui": TUI,
     "sessions": SESSIONS,
     "search": SEARCH,
     "notes": NOTES,
