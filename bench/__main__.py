@@ -17,6 +17,7 @@ from bench import (
     reading,
     remembering,
     sandboxing,
+    screen,
 )
 
 ALL = {
@@ -39,6 +40,7 @@ ALL = {
     "chat": chatting.chat,
     "approval": chatting.approval,
     "session_search": remembering.session_search,
+    "tui": screen.tui,
     "ranking": ranking.ranking,
 }
 
