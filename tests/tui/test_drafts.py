@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
 from agi.testing.person import sitting_at
-
-pytest.importorskip("agi.client.rpc")
 
 
 async def test_an_agent_is_drafted_talked_to_and_undrafted(daemon, person):

@@ -35,6 +35,7 @@ DONE = ev.TurnCompleted(message_id=None, stop_reason="end_turn", steps=1, usage=
         ((STARTED, ASKED, ev.ApprovalDenied(tool_call_id="call_1", name="shell", cause="user")), "running"),
         ((STARTED, ev.VerificationStarted(verification_id="v", command="make test", attempt=1)), "verifying"),
         ((STARTED, ev.CompactionStarted(trigger="manual")), "compacting"),
+        ((STARTED, ev.PreflightResolved(approved=True, cause="user")), "running"),
         ((STARTED, DONE), "idle"),
     ],
 )

@@ -101,7 +101,8 @@ def activity(status: Status) -> str:
     if detail:
         word = f"{word} {detail}"
     if status.working_s is not None and standing.activity in ("running", "verifying", "compacting"):
-        word = f"{word} {lasting(int(status.working_s))}"
+        seconds = int(status.working_s)
+        word = f"{word} {seconds} s" if seconds < 60 else f"{word} {lasting(seconds)}"
     return word
 
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from agi.config.daemon import DaemonRecord
 from agi.errors import AgiError, Unavailable
+
+if TYPE_CHECKING:
+    from agi.client.rpc import RpcClient
 
 PAUSES = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 """Seconds before the daemon is called again; the last one is kept."""
@@ -52,7 +54,7 @@ class Drafts:
         self.agents: tuple[Agent, ...] = ()
         self.heard = asyncio.Event()
         """Set once it is known how the draft stands."""
-        self._rpc: Any = None
+        self._rpc: RpcClient | None = None
         self._task = asyncio.create_task(self._follow(daemon)) if daemon is not None else None
 
     async def draft(self, role: str, task: str) -> Draft:
@@ -103,11 +105,8 @@ class Drafts:
         return await self._rpc.call(method, **params)
 
     async def _follow(self, find: Callable[[], DaemonRecord | None]) -> None:
-        try:
-            connect = import_module("agi.client.rpc").connect
-        except ImportError:
-            self.heard.set()
-            return
+        from agi.client.rpc import connect  # late: the screen is there before it
+
         failures = 0
         while True:
             daemon = find()

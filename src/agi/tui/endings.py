@@ -44,6 +44,11 @@ def ending(event: Event) -> tuple[str, Tone] | None:
         case ev.ModelSwitched() as data:
             text = f"{data.from_model} could not answer ({one_line(data.reason, 120)}); {data.model} goes on."
             return one_line(text, 400), "plain"
+        case ev.PreflightRequested(steps=steps):
+            listed = "".join(f"\n  - {one_line(step.description, 200)}" for step in steps)
+            return f"◆ Steps are proposed; whoever asked for them answers (see docs/preflight.md):{listed}", "wait"
+        case ev.PreflightResolved(approved=approved):
+            return ("The steps were approved." if approved else "The steps were not approved."), "plain"
         case ev.ContextCompacted(pre_tokens=before, post_tokens=after):
             return f"The conversation was made shorter for the model: {before:,} → {after:,} tokens.", "plain"
         case ev.ConversationReverted(messages=count):

@@ -94,7 +94,9 @@ class Standing:
                 self.activity, self.detail = "verifying", command
             case ev.CompactionStarted():
                 self.activity, self.detail = "compacting", ""
-            case ev.ContextCompacted() | ev.CompactionFailed():
+            case ev.PreflightRequested():
+                self.activity, self.detail = "waiting_input", "elsewhere"
+            case ev.ContextCompacted() | ev.CompactionFailed() | ev.PreflightResolved():
                 self._go_on()
             case ev.VerificationCompleted() | ev.ModelOutputCompleted() | ev.TurnResumed():
                 self._go_on()
