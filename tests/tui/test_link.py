@@ -60,7 +60,7 @@ async def test_a_stream_that_is_cut_in_the_middle_of_an_answer_goes_on_without_l
         cable.is_cut = False
         await person.sees("one two three four five")
 
-        assert person.title.startswith("agi ● Connected")
+        await person.sees("agi ● Connected", "title")
         assert person.transcript.count("one two") == 1
 
 
@@ -73,7 +73,7 @@ async def test_what_is_said_without_a_connection_comes_back_to_the_box(tmp_path,
         await person.says("hello")
 
         await person.sees("✗")
-        assert person.box == "hello"
+        await person.sees(lambda: person.box == "hello")
 
 
 async def test_a_session_in_which_a_turn_runs_is_joined_with_all_that_it_has_said(daemon):
@@ -108,7 +108,7 @@ async def test_two_people_at_one_session_see_the_same(daemon):
 
         await one.sees("Refused, then.")
         await other.sees("Refused, then.")
-        assert one.panel == ""
+        await one.sees(lambda: one.panel == "")
 
 
 async def test_a_session_that_somebody_removed_is_told_to_be_gone(daemon, person):
