@@ -11,7 +11,7 @@ from importlib.util import find_spec
 
 from agi.errors import ConfigError
 
-INSTALL = "Install it with: pip install 'agi[tui]'. Until then, `agi \"<prompt>\"` asks without it."
+INSTALL = "Install it with: pip install '.[tui]'. Until then, `agi \"<prompt>\"` asks without it."
 LINES_ONLY = 'This terminal knows only lines of text (TERM is {term}), so there can be no screen. Use `agi "<prompt>"`.'
 
 
