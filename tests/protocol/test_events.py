@@ -20,6 +20,7 @@ from agi.protocol.policies import Budget, Budgets
 from agi.protocol.preflight import EstimatedCost, PreflightStep
 from agi.protocol.sessions import ErrorInfo, TurnOptions
 from agi.protocol.tools import ToolCall, ToolResult
+from agi.protocol.workers import DispatchResult, WorkChange
 
 TS = "2026-01-01T00:00:00.000Z"
 SPEC = settings(derandomize=True, database=None, deadline=None)
@@ -163,6 +164,42 @@ EXAMPLES: list[ev.EventData] = [
         new=("t::two",),
         seconds=1.5,
     ),
+    ev.WorkerStarted(
+        agent_id="sess_2",
+        session_id="sess_2",
+        role="dev",
+        task="build it",
+        worker_turn_id="turn_2",
+        kept_apart="worktree",
+        budget=Budget(tokens=100),
+        again=True,
+        call_id="call_1",
+    ),
+    ev.WorkerCompleted(
+        agent_id="sess_2",
+        session_id="sess_2",
+        worker_turn_id="turn_2",
+        result=DispatchResult(
+            agent_id="sess_2",
+            status="blocked",
+            summary="A key is missing.",
+            changes=(WorkChange(path="a.txt", status="added"),),
+            artifacts=("notes.md",),
+            verification="verified",
+            usage=Usage(requests=2),
+            stop_reason="end_turn",
+            merge="pending",
+        ),
+    ),
+    ev.WorkerWaiting(
+        agent_id="sess_2",
+        session_id="sess_2",
+        worker_turn_id="turn_2",
+        tool_call_id="call_2",
+        name="shell",
+        path=("lead", "dev"),
+    ),
+    ev.WorkerMerged(agent_id="sess_2", session_id="sess_2", worker_turn_id="turn_2", conflicts=("a.txt",)),
     ev.TurnCompleted(
         message_id="msg_2",
         stop_reason="budget_exhausted",

@@ -17,6 +17,7 @@ from agi.protocol.parts import Artifact, Text
 from agi.protocol.preflight import EstimatedCost
 from agi.protocol.sessions import ErrorInfo
 from agi.protocol.tools import ToolCall, ToolResult
+from agi.protocol.workers import DispatchResult
 from agi.server.words import dotted, dotted_words, envelope_words
 
 TURN = "turn_1"
@@ -95,6 +96,22 @@ SAMPLES: dict[str, ev.EventData] = {
         ev.DraftOpened(role="r", project="p", task_slug="t", task_dir=".agents/tasks/t/"),
         ev.DraftClosed(),
         ev.AgentDispatched(role="r", project="p"),
+        ev.WorkerStarted(agent_id="sess_2", session_id="sess_2", role="r", task="t", worker_turn_id="turn_2"),
+        ev.WorkerCompleted(
+            agent_id="sess_2",
+            session_id="sess_2",
+            worker_turn_id="turn_2",
+            result=DispatchResult(agent_id="sess_2", status="completed", summary="s"),
+        ),
+        ev.WorkerWaiting(
+            agent_id="sess_2",
+            session_id="sess_2",
+            worker_turn_id="turn_2",
+            tool_call_id="call_1",
+            name="shell",
+            path=("r",),
+        ),
+        ev.WorkerMerged(agent_id="sess_2", session_id="sess_2", worker_turn_id="turn_2", files=("a.txt",)),
         ev.ConversationReverted(to="start", to_seq=1, messages=2),
     )
 }
@@ -157,6 +174,10 @@ SAME = {
     "compaction_undone": "compaction.undone",
     "checkpoint_created": "checkpoint.created",
     "conversation_reverted": "conversation.reverted",
+    "worker_started": "worker.started",
+    "worker_completed": "worker.completed",
+    "worker_waiting": "worker.waiting",
+    "worker_merged": "worker.merged",
 }
 
 

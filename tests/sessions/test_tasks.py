@@ -102,7 +102,7 @@ def test_what_others_recorded_is_kept(workspace):
     path.write_text(json.dumps({**written, "work": [theirs]}))
     db = sqlite3.connect(":memory:")
     db.execute(
-        "CREATE TABLE pool (session_id, kind, project_path, task_slug, parent, call, opened_at, open)"
+        "CREATE TABLE pool (session_id, kind, project_path, task_slug, parent, call, opened_at, open, root, depth)"
     )  # a log in which nobody worked on it
 
     Tasks(db, lambda row: pytest.fail("nobody did")).record(workspace, "shared")

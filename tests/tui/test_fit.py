@@ -46,7 +46,7 @@ def test_without_the_extra_it_says_what_to_install(terminal, monkeypatch):
     monkeypatch.setattr("agi.tui.fit.find_spec", lambda name: None)
     with pytest.raises(ConfigError) as caught:
         check_fit({"TERM": "xterm"}, keys=terminal, screen=terminal)
-    assert "agi[tui]" in caught.value.hint
+    assert ".[tui]" in caught.value.hint
 
 
 def test_a_usual_terminal_is_fit(terminal):

@@ -319,6 +319,12 @@ def _tasks(arguments: Arguments) -> int:
     return tasks(arguments)
 
 
+def _agents(arguments: Arguments) -> int:
+    from agi.cli.agents import agents
+
+    return agents(arguments)
+
+
 def _draft(arguments: Arguments) -> int:
     from agi.cli.draft import draft
 
@@ -396,6 +402,7 @@ COMMANDS: dict[str, tuple[Command, Mapping[str, str]]] = {
     "tasks": (_tasks, {**PROJECT, "--slug": "SLUG", "--json": FLAG}),
     "draft": (_draft, {**PROJECT, "--task": "SLUG", "--json": FLAG}),
     "undraft": (_undraft, {**PROJECT, "--json": FLAG}),
+    "agents": (_agents, {**PROJECT, "--json": FLAG}),
     "repair": (_repair, {**PROJECT, "--from-mirrors": FLAG}),
     "doctor": (_doctor, {**PROJECT, "--json": FLAG}),
     "grants": (_grants, {**PROJECT, "--all": FLAG, "--json": FLAG}),

@@ -60,4 +60,17 @@ Examples:
   agi undraft
 """
 
-BY_COMMAND = {"roles": ROLES, "tasks": TASKS, "draft": DRAFT, "undraft": UNDRAFT}
+AGENTS = """\
+agi agents [--json]
+
+Lists who is alive here, drafted agents and workers, each below whom it works for: its role, what it is doing, since
+when, and its id, which is that of its session.
+
+  --project PATH   the folder (default: this one)
+  --json           for programs
+
+Examples:
+  agi agents
+"""
+
+BY_COMMAND = {"roles": ROLES, "tasks": TASKS, "draft": DRAFT, "undraft": UNDRAFT, "agents": AGENTS}

@@ -29,6 +29,7 @@ from agi.protocol.commands import (
 )
 from agi.protocol.compaction import Compacted
 from agi.protocol.context import ContextReport
+from agi.protocol.drafts import PooledAgent
 from agi.protocol.events import Event
 from agi.protocol.grants import Grant
 from agi.protocol.jobs import Job, JobOutput
@@ -222,6 +223,9 @@ class Client(Protocol):
 
     async def move_to_background(self, session_id: str, command: MoveToBackground) -> Job:
         """Let the command of a running call go on as a job."""
+
+    async def pool(self) -> list[PooledAgent]:
+        """The drafted agents and workers that are alive."""
 
     async def diff(self, session_id: str, *, turn: str = "", start: str = "", end: str = "") -> SessionDiff:
         """What a session changed in its files: all of it, in one turn, or between two points."""

@@ -41,6 +41,7 @@ from agi.protocol.commands import (
 )
 from agi.protocol.compaction import Compacted
 from agi.protocol.context import ContextReport
+from agi.protocol.drafts import PooledAgent
 from agi.protocol.events import Event, parse_envelope
 from agi.protocol.grants import Grant
 from agi.protocol.jobs import Job, JobOutput
@@ -67,6 +68,10 @@ class _Sessions(Struct):
 
 class _Jobs(Struct):
     jobs: list[Job]
+
+
+class _Pool(Struct, frozen=True):
+    agents: list[PooledAgent]
 
 
 class _Grants(Struct):
@@ -203,6 +208,10 @@ class DaemonClient:
     async def collect_garbage(self, command: CollectGarbage) -> Collected:
         """Make room, or say what would go."""
         return await self._ask("POST", "/v1/gc", Collected, command)
+
+    async def pool(self) -> list[PooledAgent]:
+        """The drafted agents and workers that are alive."""
+        return (await self._ask("GET", "/v1/pool", _Pool)).agents
 
     async def jobs(self, session_id: str) -> list[Job]:
         """What runs in the background, then what ended there last."""

@@ -40,6 +40,7 @@ from agi.protocol.commands import (
 )
 from agi.protocol.compaction import Compacted
 from agi.protocol.context import ContextReport
+from agi.protocol.drafts import PooledAgent
 from agi.protocol.events import Event
 from agi.protocol.explanations import Explanation
 from agi.protocol.grants import Grant
@@ -174,6 +175,10 @@ class InProcessClient:
     async def collect_garbage(self, command: CollectGarbage) -> Collected:
         """Make room, or say what would go."""
         return await self._harness.collect_garbage(command)
+
+    async def pool(self) -> list[PooledAgent]:
+        """The drafted agents and workers that are alive."""
+        return self._harness.crew.pool.agents()
 
     async def jobs(self, session_id: str) -> list[Job]:
         """What runs in the background, then what ended there last."""

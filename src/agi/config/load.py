@@ -39,6 +39,7 @@ from agi.protocol.checkpoints import CheckpointPolicy
 from agi.protocol.compaction import CompactionPolicy
 from agi.protocol.policies import ApprovalPolicy, Budget, PatchReviewPolicy, TitlePolicy, VerifyPolicy
 from agi.protocol.storage import RetentionPolicy
+from agi.protocol.workers import WorkerPolicy
 
 VARIABLES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
@@ -200,6 +201,7 @@ def _build(settings: Settings) -> Config:
         compaction=replace(CompactionPolicy(), **said(settings.compaction)),
         context=replace(ContextSettings(), **said(settings.context)),
         mcp=replace(McpSettings(), **said(settings.mcp)),
+        workers=replace(WorkerPolicy(), **said(settings.workers)),
         agents=_each(settings.agents, AgentSettings()),
     )
 

@@ -28,6 +28,7 @@ from agi.config.settings import (
     SkillsSection,
     TitlesSection,
     VerifySection,
+    WorkersSection,
 )
 from agi.config.values import (
     Config,
@@ -52,6 +53,7 @@ from agi.protocol.policies import (
     step_limit,
 )
 from agi.protocol.preflight import PREFLIGHT_MODES
+from agi.protocol.workers import WorkerPolicy
 
 T = TypeVar("T")
 N = TypeVar("N", int, float)
@@ -86,6 +88,7 @@ def narrow(project: Settings, user: Config) -> tuple[Settings, tuple[str, ...]]:
         compaction=_compaction(sieve, _or(project.compaction, CompactionSection()), user.compaction),
         context=_context(sieve, _or(project.context, ContextSettingsSection()), user.context),
         mcp=_mcp(sieve, _or(project.mcp, McpSection()), user.mcp),
+        workers=_workers(sieve, _or(project.workers, WorkersSection()), user.workers),
         agents={
             name: _agent(sieve, f"agents.{name}", section, user.max_steps(name) or step_limit(name))
             for name, section in _or(project.agents, {}).items()
@@ -302,6 +305,20 @@ def _mcp(sieve: _Sieve, section: McpSection, user: McpSettings) -> McpSection:
         enabled=sieve.drop("mcp.enabled", section.enabled, if_=section.enabled is True and not user.enabled),
         max_tools=UNSET if tools is None else tools,
         max_tokens=UNSET if tokens is None else tokens,
+    )
+
+
+def _workers(sieve: _Sieve, section: WorkersSection, user: WorkerPolicy) -> WorkersSection:
+    """Fewer may be asked for; and where changes are kept apart, they stay so."""
+
+    def fewer(key: str, value: int | UnsetType, limit: int) -> int | UnsetType:
+        return sieve.drop(f"workers.{key}", value, if_=not isinstance(value, UnsetType) and value > limit)
+
+    return WorkersSection(
+        max_depth=fewer("maxDepth", section.max_depth, user.max_depth),
+        max_live=fewer("maxLive", section.max_live, user.max_live),
+        max_total=fewer("maxTotal", section.max_total, user.max_total),
+        isolate=sieve.drop("workers.isolate", section.isolate, if_=section.isolate == "off" != user.isolate),
     )
 
 

@@ -15,6 +15,7 @@ from agi.config.values import Api, AuthMode, Profile, SandboxMode, Secret
 from agi.protocol.policies import ReviewMode, Rule, TitleMode
 from agi.protocol.preflight import PreflightMode
 from agi.protocol.tools import ToolKind
+from agi.protocol.workers import Isolation
 
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
 Url = Annotated[str, Meta(pattern=r"^https?://[^\s@]+$", max_length=2000)]
@@ -262,6 +263,19 @@ class McpSection(Section, frozen=True, kw_only=True):
     """How much context those may take."""
 
 
+class WorkersSection(Section, frozen=True, kw_only=True):
+    """`workers`."""
+
+    max_depth: Annotated[int, Meta(ge=0, le=10)] | UnsetType = UNSET
+    """How deep workers may have workers of their own; 0 is no workers."""
+    max_live: Annotated[int, Meta(ge=1, le=1000)] | UnsetType = UNSET
+    """How many work for one session at the same time."""
+    max_total: Annotated[int, Meta(ge=1, le=100_000)] | UnsetType = UNSET
+    """How many may be started for one turn of it."""
+    isolate: Isolation | UnsetType = UNSET
+    """Where those that can change files work: `auto`, `worktree`, `folder` or `off`."""
+
+
 class AgentSection(Section, frozen=True, kw_only=True):
     """`agents.<name>`."""
 
@@ -310,6 +324,8 @@ class Settings(Section, frozen=True, kw_only=True):
     """What the model is shown."""
     mcp: McpSection | UnsetType = UNSET
     """How MCP servers are used."""
+    workers: WorkersSection | UnsetType = UNSET
+    """How far agents may have others work for them."""
     agents: dict[str, AgentSection] | UnsetType = UNSET
     """Limits by agent."""
     auth: AuthMode | UnsetType = UNSET
@@ -337,6 +353,7 @@ SECTIONS: dict[type[Struct], dict[str, type[Struct]]] = {
         "mcp": McpSection,
         "local": LocalSection,
         "context": ContextSettingsSection,
+        "workers": WorkersSection,
     },
     ProviderSection: {"timeouts": TimeoutsSection},
     BudgetSection: {"perTurn": LimitsSection, "perSession": LimitsSection},

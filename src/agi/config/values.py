@@ -15,6 +15,7 @@ from agi.protocol.compaction import CompactionPolicy
 from agi.protocol.policies import ApprovalPolicy, Budget, PatchReviewPolicy, TitlePolicy, VerifyPolicy
 from agi.protocol.preflight import PreflightMode
 from agi.protocol.storage import RetentionPolicy
+from agi.protocol.workers import WorkerPolicy
 
 AuthMode = Literal["auto", "token"]
 Api = Literal["chat", "responses", "messages", "gemini"]
@@ -238,6 +239,8 @@ class Config(Struct, frozen=True, kw_only=True):
     """What the model is shown."""
     mcp: McpSettings = McpSettings()
     """How MCP servers are used."""
+    workers: WorkerPolicy = WorkerPolicy()
+    """How far agents may have others work for them."""
     agents: Mapping[str, AgentSettings] = {}
     """Limits by agent."""
     auth: AuthMode = "auto"

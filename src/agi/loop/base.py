@@ -170,6 +170,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     review: PatchReviewPolicy
     reviewer: Callable[[], Model] | None = None
     """Who reviews changes; None is the model that answers."""
+    delegated: Callable[[], tuple[Usage, Usage]] = lambda: (Usage(), Usage())
+    """What workers used or have set aside for them: those of this turn, and those of the whole session."""
     compaction: CompactionPolicy = CompactionPolicy()
     summariser: Callable[[], Model] | None = None
     """Who sums up a conversation that gets too long; None is the model that answers."""

@@ -37,13 +37,14 @@ def allowance(plan: Plan, ports: Ports, history: Sequence[Message], seconds: flo
     if turn.steps >= plan.max_steps:
         return Allowance(stop="max_steps", note=f"The limit of {plan.max_steps} steps is reached.")
     reserve = _reserve(plan, history) if _is_limited(plan) else Reserve()
-    used = ports.journal.session_usage()
-    note = exceeded(plan.turn_budget, turn.usage, turn.steps, seconds, reserve) or exceeded(
+    in_turn, in_session = plan.delegated()
+    by_turn, used = turn.usage.plus(in_turn), ports.journal.session_usage().plus(in_session)
+    note = exceeded(plan.turn_budget, by_turn, turn.steps + in_turn.requests, seconds, reserve) or exceeded(
         plan.session_budget, used, used.requests, plan.session_seconds + seconds, reserve
     )
     if note:
         return Allowance(stop="budget_exhausted", note=note)
-    rooms = (output_room(plan.turn_budget, turn.usage, reserve), output_room(plan.session_budget, used, reserve))
+    rooms = (output_room(plan.turn_budget, by_turn, reserve), output_room(plan.session_budget, used, reserve))
     return Allowance(max_tokens=_told(plan, [room for room in rooms if room is not None]))
 
 

@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 from agi.protocol.checkpoints import RevertWhat
 from agi.protocol.parts import InputPart, Json
 from agi.protocol.policies import Budgets
+from agi.protocol.workers import Scope
 
 Path = Annotated[str, Meta(min_length=1, max_length=4096)]
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -112,10 +113,12 @@ class ResolvePreflight(Command, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Cancel(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Stop the running turn and drop the queue; with `turn_id` only that turn, running or queued."""
+    """Stop the running turn and drop the queue, and all workers below; with `turn_id` only that turn."""
 
     turn_id: Name | None = None
     reason: Reason = ""
+    scope: Scope | None = None
+    """`turn`: only this session. `children`: the workers below it too. `all`: everybody that works for its root."""
 
 
 class MoveToBackground(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):

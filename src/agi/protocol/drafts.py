@@ -10,7 +10,6 @@ from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
-from agi.protocol.messages import Usage
 from agi.protocol.sessions import Activity
 
 PERMISSIONS = ("agent-draft", "projects-list", "projects-create")
@@ -69,27 +68,6 @@ class PooledAgent(Struct, frozen=True, kw_only=True, rename="camel"):
     parent_id: str = ""
     """The session whose agent started it; empty if a person did."""
     started_at: str = ""
-
-
-class WorkChange(Struct, frozen=True, kw_only=True):
-    """A file a worker changed."""
-
-    path: str
-    status: str
-
-
-class DispatchResult(Struct, frozen=True, kw_only=True):
-    """What came of an autonomous run, taken from its log."""
-
-    agent_id: str
-    status: Literal["running", "completed", "failed", "canceled"]
-    summary: str
-    """The last thing it said, or why there is nothing."""
-    changes: tuple[WorkChange, ...] = ()
-    artifacts: tuple[str, ...] = ()
-    """Paths from the project's root."""
-    verification: str = "not_run"
-    usage: Usage = Usage()
 
 
 class Work(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

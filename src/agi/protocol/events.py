@@ -19,11 +19,12 @@ from agi.protocol.grants import Grant, Remember
 from agi.protocol.hunks import Hunk
 from agi.protocol.messages import Message, StopReason, Usage
 from agi.protocol.parts import Json
-from agi.protocol.policies import Budgets, ReviewVerdict
+from agi.protocol.policies import Budget, Budgets, ReviewVerdict
 from agi.protocol.preflight import EstimatedCost, PreflightCause, PreflightStep
 from agi.protocol.resources import ResourceTag
 from agi.protocol.sessions import ErrorInfo, Risk, TurnOptions
 from agi.protocol.tools import ToolCall, ToolResult
+from agi.protocol.workers import DispatchResult, KeptApart
 
 DeltaKind = Literal["text", "reasoning"]
 DenialCause = Literal["user", "expired", "canceled", "policy"]
@@ -649,6 +650,69 @@ class AgentDispatched(EventData, frozen=True, kw_only=True, omit_defaults=True):
     parent_turn_id: str = ""
     parent_call_id: str = ""
     """The call that asked for it: repeated after a crash, it finds this worker instead of starting another."""
+    root_session_id: str = ""
+    """The session at the top, which a person talks to; empty if a person started this one."""
+    root_turn_id: str = ""
+    """Its turn, for which all of them work."""
+    depth: int = 1
+    """How many steps below the root."""
+    kept_apart: KeptApart = ""
+    """How it is kept apart from the parent's files; empty if it works among them."""
+
+
+class WorkerStarted(EventData, frozen=True, kw_only=True, omit_defaults=True):
+    """An agent of this session has another one work for it, or work on."""
+
+    TYPE: ClassVar[str] = "worker_started"
+    agent_id: str
+    session_id: str
+    role: str
+    task: str
+    """The beginning of what it is to do."""
+    worker_turn_id: str
+    kept_apart: KeptApart = ""
+    budget: Budget | UnsetType = UNSET
+    """What was set aside for it."""
+    again: bool = False
+    """Whether it had ended, and works on."""
+    call_id: str = ""
+    """The call that wanted it: repeated after a crash, it does not say the same twice."""
+
+
+class WorkerCompleted(EventData, frozen=True, kw_only=True):
+    """A worker of this session came to its end, well or not."""
+
+    TYPE: ClassVar[str] = "worker_completed"
+    agent_id: str
+    session_id: str
+    worker_turn_id: str
+    result: DispatchResult
+
+
+class WorkerWaiting(EventData, frozen=True, kw_only=True):
+    """A worker somewhere below this session waits for a person's answer, which can be given here."""
+
+    TYPE: ClassVar[str] = "worker_waiting"
+    agent_id: str
+    session_id: str
+    worker_turn_id: str
+    tool_call_id: str
+    name: str
+    path: tuple[str, ...]
+    """Who it is, from this session's worker down to the one that asks: their roles."""
+
+
+class WorkerMerged(EventData, frozen=True, kw_only=True, omit_defaults=True):
+    """What a worker changed was brought into this session's files, or was not because it conflicts."""
+
+    TYPE: ClassVar[str] = "worker_merged"
+    agent_id: str
+    session_id: str
+    worker_turn_id: str
+    files: tuple[str, ...] = ()
+    """Those that were changed here."""
+    conflicts: tuple[str, ...] = ()
+    """Those that stood against it; then nothing was changed."""
 
 
 class Notice(EventData, frozen=True, kw_only=True):

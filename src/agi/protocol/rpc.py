@@ -11,10 +11,11 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from agi.protocol.chat import ChatUsage
 from agi.protocol.commands import Name, Path, Reason
-from agi.protocol.drafts import Draft, ListedTask, PooledAgent, WorkChange
+from agi.protocol.drafts import Draft, ListedTask, PooledAgent
 from agi.protocol.grants import Remember
 from agi.protocol.hunks import Hunk
 from agi.protocol.sessions import Activity, Risk
+from agi.protocol.workers import MergeState, Scope, WorkChange, WorkStatus
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -133,12 +134,12 @@ class KillAgent(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class CancelParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Stop what the draft, or a session, does; with `scope` `children`, its workers too."""
+    """Stop what the draft, or a session, does: its turn, with `children` its workers too, or `all` of the tree."""
 
     METHOD: ClassVar[str] = "cancel"
     session_id: Name | UnsetType = UNSET
     project: Name | UnsetType = UNSET
-    scope: Literal["turn", "children"] = "turn"
+    scope: Scope = "children"
 
 
 class CompactParams(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -247,12 +248,14 @@ class AgentResult(Result, frozen=True, kw_only=True):
     """Seed 001's DispatchResult: what came of a worker, or that it is not over."""
 
     agent_id: str
-    status: Literal["running", "completed", "failed", "canceled"]
+    status: WorkStatus
     summary: str
     changes: tuple[WorkChange, ...]
     artifacts: tuple[str, ...]
     verification: str
     usage: ChatUsage
+    stop_reason: str = ""
+    merge: MergeState = "none"
 
 
 class Killed(Result, frozen=True, kw_only=True):

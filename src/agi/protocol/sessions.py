@@ -46,6 +46,10 @@ class PendingApproval(Struct, frozen=True, kw_only=True):
     """The arguments with every character visible, where one of them hides."""
     remember: Remember | UnsetType = UNSET
     """What an answer can be remembered as."""
+    session_id: str | UnsetType = UNSET
+    """The worker that asks, where it is one below this session."""
+    path: tuple[str, ...] | UnsetType = UNSET
+    """The roles from this session's worker down to the one that asks."""
 
 
 class TurnOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):

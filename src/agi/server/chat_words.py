@@ -284,6 +284,8 @@ _DOTTED = frozenset(
         "context_compacted",
         "worker_started",
         "worker_completed",
+        "worker_waiting",
+        "worker_merged",
         "model_backed_off",
         "model_switched",
         "parts_withheld",

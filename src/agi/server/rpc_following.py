@@ -87,7 +87,7 @@ class Following:
         for agent in self._harness.crew.pool.agents():
             if agent.session_id in self._followers:
                 continue
-            path = self._harness.state(agent.session_id).workspace_path
+            path = self._harness.state(agent.session_id).project_path
             if path in self._projects and only in ("", path):
                 self._follow(agent.session_id, from_now=from_now)
 

@@ -4,7 +4,6 @@ server.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
@@ -17,6 +16,7 @@ from agi.protocol.commands import Approve, Cancel, Compact
 from agi.protocol.drafts import ListedTask, Roles
 from agi.protocol.resources import Resource
 from agi.server.rpc_words import Who, pending
+from agi.sessions.below import in_scope, states_below
 from agi.sessions.harness import Harness
 from agi.sessions.team import create_project, roles_of
 from agi.views import pool, queries
@@ -154,6 +154,8 @@ class Methods:
             artifacts=result.artifacts,
             verification=result.verification,
             usage=ChatUsage.of(result.usage),
+            stop_reason=result.stop_reason,
+            merge=result.merge,
         )
 
     async def _kill(self, params: rpc.KillAgent) -> rpc.Killed:
@@ -161,16 +163,16 @@ class Methods:
 
     async def _cancel(self, params: rpc.CancelParams) -> rpc.Canceled:
         session_id = _given(params.session_id) or self._crew.drafts.active(self.project(params.project))
+        command = Cancel(reason="canceled by the user", scope="turn")
         canceled: list[str] = []
-        others = pool.children(self._harness.log.db, session_id) if params.scope == "children" else []
-        for row in others:
-            with contextlib.suppress(Conflict):  # over by itself
-                canceled += await self._harness.cancel(row.session_id, Cancel(reason="canceled by the user"))
-        try:
-            canceled += await self._harness.cancel(session_id, Cancel(reason="canceled by the user"))
-        except Conflict:
-            if not canceled:
-                raise
+        problem: Conflict | None = None
+        for one in (session_id, *in_scope(self._harness.log.db, session_id, params.scope, None)):
+            try:
+                canceled += await self._harness.cancel(one, command)
+            except Conflict as error:  # it does nothing
+                problem = error
+        if problem is not None and not canceled:
+            raise problem
         return rpc.Canceled(canceled=tuple(canceled))
 
     async def _compact(self, params: rpc.CompactParams) -> rpc.CompactedResult:
@@ -204,10 +206,8 @@ class Methods:
 
     def _pending(self, session_id: str) -> tuple[rpc.ApprovalRequested, ...]:
         """What waits for a person: the draft's own questions, and those of its workers."""
-        workers = [row.session_id for row in pool.children(self._harness.log.db, session_id) if row.open]
         found: list[rpc.ApprovalRequested] = []
-        for one in (session_id, *workers):
-            state = self._harness.state(one)
+        for state in (self._harness.state(session_id), *states_below(self._harness.log.db, session_id)):
             who = Who.of(state)
             if who is not None and state.turn is not None:
                 found += [pending(who, asked) for asked in state.turn.pending]

@@ -6,7 +6,9 @@ May import: errors, protocol, views, sessions.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from agi.errors import AgiError, Conflict
@@ -17,10 +19,11 @@ from agi.protocol.events import Event
 from agi.sessions.dispatching import Dispatching
 from agi.sessions.drafts import Drafts
 from agi.sessions.pool import UNREADABLE, Pool
+from agi.sessions.reporting import Reporting
 from agi.sessions.resources import Resources
 from agi.sessions.tasks import Tasks
 from agi.tools.base import Tool
-from agi.views import pool
+from agi.views import pool, queries
 from agi.views.state import SessionState, TurnState
 
 if TYPE_CHECKING:
@@ -37,16 +40,32 @@ class Crew:
 
     def __init__(self, harness: Harness) -> None:
         self._harness = harness
+        self.merging = asyncio.Lock()
+        """One worker's changes after the other."""
         self._recording: set[asyncio.Task[None]] = set()
         self.projects = Resources(harness)
         self.tasks = Tasks(harness.log.db, self._work_of)
         self.drafts = Drafts(harness, self)
+        self.apart = harness.apart
         self.dispatching = Dispatching(harness, self)
+        self.reporting = Reporting(harness.log, self.dispatching.results)
         self.pool = Pool(harness.log, self._hear)
 
     async def catch_up(self) -> None:
         """At a start: bring files up to the log, and close drafts that cannot go on."""
         await self.drafts.catch_up()
+        await self.reporting.catch_up()
+        for row in pool.open_rows(self._harness.log.db):
+            if row.kind == "worker" and not is_at_work(self._harness.state(row.session_id)):
+                # It was never told what to do.
+                await self._harness.log.maintain(partial(pool.close_row, session_id=row.session_id))
+        await self.sweep()
+
+    async def sweep(self) -> None:
+        """Let the folders of workers go whose sessions are gone."""
+        found = self.apart.sweep(lambda name: queries.exists(self._harness.log.db, name))
+        for name in found:
+            await self.apart.remove(name, None)
 
     async def close(self) -> None:
         """Listen no longer, and finish what is being written."""
@@ -77,14 +96,22 @@ class Crew:
         from agi.sessions.team import SessionTeam  # late: most sessions have no team
         from agi.tools.team import team_tools
 
-        return team_tools(SessionTeam(self._harness, self, state, turn.id, agent), may_draft=state.worker is None)
+        policy = self._harness.site(state.workspace_path).config.workers
+        depth = state.worker.depth if state.worker is not None and state.worker.root_session_id else 0
+        team = SessionTeam(self._harness, self, state, turn.id, agent)
+        return team_tools(team, may_draft=depth < policy.max_depth)
 
     def _hear(self, event: Event) -> None:
         self.drafts.hear(event)
         if event.type in ENDINGS:
-            task = asyncio.create_task(self._worker_over(event.session_id), name=f"record {event.session_id}")
-            self._recording.add(task)
-            task.add_done_callback(self._recording.discard)
+            self._record(self._worker_over(event.session_id), event.session_id)
+        elif event.type == "approval_requested":
+            self._record(self.reporting.waits(event), event.session_id)
+
+    def _record(self, work: Coroutine[None, None, None], session_id: str) -> None:
+        task = asyncio.create_task(work, name=f"record {session_id}")
+        self._recording.add(task)
+        task.add_done_callback(self._recording.discard)
 
     async def _worker_over(self, session_id: str) -> None:
         try:
@@ -92,7 +119,9 @@ class Crew:
         except UNREADABLE:
             return
         if state.worker is not None:
-            await self.recorded(state.workspace_path, state.worker.task_slug)
+            with suppress(AgiError):
+                await self.reporting.ended(session_id)
+            await self.recorded(state.project_path, state.worker.task_slug)
 
     def _work_of(self, row: pool.Row) -> Work:
         """What came of one draft or worker, for the task's record."""
@@ -111,7 +140,7 @@ class Crew:
                 turns=state.draft.turn_count,
                 cost_usd=state.usage.cost_usd,
                 summary=state.draft.closed_reason,
-                artifacts=self.dispatching.artifacts(state.id),
+                artifacts=self.dispatching.results.artifacts(state.id),
             )
         worker = state.worker
         running = state.turn is not None or bool(state.queue)
@@ -124,6 +153,11 @@ class Crew:
             ended_at="" if running else state.updated_at,
             turns=1,
             cost_usd=state.usage.cost_usd,
-            summary=self.dispatching.summary(state.id)[:RECORDED_SUMMARY] if worker else "",
-            artifacts=self.dispatching.artifacts(state.id),
+            summary=self.dispatching.results.summary(state.id)[:RECORDED_SUMMARY] if worker else "",
+            artifacts=self.dispatching.results.artifacts(state.id),
         )
+
+
+def is_at_work(state: SessionState) -> bool:
+    """Whether a session has something to do."""
+    return state.turn is not None or bool(state.queue)

@@ -21,7 +21,7 @@ from msgspec import UNSET, Struct, UnsetType
 from agi.checkpoints.opened import close_store
 from agi.config import Flags
 from agi.editing.seen import Seen
-from agi.errors import Conflict, Invalid, Unavailable
+from agi.errors import Conflict, Invalid, NotFound, Unavailable
 from agi.eventlog import leases
 from agi.eventlog.base import ENDINGS, Check, Cursor, Entry, Lease
 from agi.eventlog.follow import Batch
@@ -49,6 +49,7 @@ from agi.sessions.attachments import StoredFile, fetch, store
 from agi.sessions.composing import compose, message_parts, title_of
 from agi.sessions.contexts import first_head
 from agi.sessions.grants import keep_grants, list_grants, revoke_grant, revoke_session_grant, session_grants
+from agi.sessions.isolating import Apart
 from agi.sessions.jobs import SessionsJobs
 from agi.sessions.memory import Memory
 from agi.sessions.origin import claim, disown, is_ours, refuse_links
@@ -113,6 +114,7 @@ class Harness:
         _ignore_state(self.folder)
         self.log = EventLog(self.folder, tables, database=database, redactor=self.redactor)
         self.registry = Registry(builtin_tools(settings.env))
+        self.apart = Apart(self.folder, settings.home_config, settings.env)
         trusted = frozenset({self.project}) if settings.trust_once else frozenset()
         self.sites = Sites(
             home_config=settings.home_config,
@@ -123,6 +125,7 @@ class Harness:
             stand_in=stand_in,
             probe_ports=settings.probe_ports,
             hidden=(self.folder,),
+            lender=self._lender,
         )
         self._warmer = Warmer()
         self.jobs = SessionsJobs(self.log)
@@ -132,6 +135,13 @@ class Harness:
         self._undoing: Undoing | None = None
         self._titling: Titling | None = None
         self._crew: Crew | None = None
+
+    def _lender(self, path: str) -> str | None:
+        """The project of which a folder is a worker's copy."""
+        session_id = self.apart.session_of(path)
+        if session_id is None:
+            return None
+        return self.apart.lent.get(session_id) or self.state(session_id).project_path
 
     @property
     def crew(self) -> Crew:
@@ -178,6 +188,7 @@ class Harness:
         resource: ResourceTag | UnsetType = UNSET,
         also: Sequence[ev.EventData] = (),
         check: Check | None = None,
+        session_id: str | None = None,
     ) -> Session:
         """Begin a session; its folder is on disk when this returns. `also` is said of it in the same commit."""
         await self._ready()
@@ -197,12 +208,12 @@ class Harness:
         if command.provider or command.model:
             await site.models.look_around(command.provider)
             site.models.describe(command.provider, command.model)
-        session_id = new_id(SESSION)
+        session_id = session_id or new_id(SESSION)
         created = ev.SessionCreated(
             id=session_id,
             agent=agent.name,
             workspace_path=str(site.workspace.root),
-            project_path=str(site.workspace.root),
+            project_path=str(site.project),
             created_at=to_rfc3339(time.time()),
             title=command.title,
             provider=command.provider,
@@ -276,6 +287,9 @@ class Harness:
     async def _delete(self, session_id: str, check: Check | None = None) -> None:
         state = self.state(session_id)
         await self.log.delete(session_id, check=check)
+        if state.worker is not None and state.worker.kept_apart:
+            await self.apart.remove(session_id, self.site(state.project_path).workspace)
+            await self.sites.forget(state.workspace_path)
         if (self.folder / "checkpoints").exists():
             # A fork can still take back what it was forked from; what no fork needs any more goes with the last one.
             lineage = (session_id, *(state.forked_from.ancestors if state.forked_from else ()))
@@ -319,6 +333,14 @@ class Harness:
         busy = await asyncio.shield(self._begin(state, queued, message))
         return Posted(message_id=message.id, turn_id=queued.turn_id, queued=busy)
 
+    async def _restore(self, state: SessionState) -> None:
+        """See that a worker has files to work on, whose folder went when its changes were merged."""
+        worker = state.worker
+        if worker is not None and worker.kept_apart and not self.apart.is_there(state.id):
+            there = queries.exists(self.log.db, worker.parent_session_id)
+            above = self.state(worker.parent_session_id).workspace_path if there else state.project_path
+            await self.apart.make(state.id, self.site(above).workspace, "auto")
+
     async def add_context(self, session_id: str, messages: Sequence[commands.OneShotMessage]) -> None:
         """Put an earlier conversation into the session, as if it had been held here; nothing of it is answered."""
         await self._ready()
@@ -331,6 +353,7 @@ class Harness:
         self, state: SessionState, queued: QueuedTurn, message: Message | None, allowed: Check | None = None
     ) -> bool:
         """Put a turn in line and see that it runs; True if it has to wait. An idle session starts it in one commit."""
+        await self._restore(state)
         site = self.site(state.workspace_path)
         await look_around(site, state, queued)
         state = self.state(state.id)  # again: looking takes a moment
@@ -387,6 +410,10 @@ class Harness:
     async def approve(self, session_id: str, command: commands.Approve) -> tuple[Grant, ...]:
         """Answer a pending approval; the turn that waits for it goes on. Gives what is remembered of the answer."""
         await self._ready()
+        if pool.children(self.log.db, session_id):
+            from agi.sessions.below import asked_by  # late: most sessions have no workers
+
+            session_id = asked_by(self.log.db, session_id, command.tool_call_id)
         state = self.state(session_id)
         if command.remember == "workspace" and not self.site(state.workspace_path).trusted:
             raise Invalid(
@@ -398,7 +425,7 @@ class Harness:
         self.runners.ensure(session_id)
         grants = event.data.grants if isinstance(event.data, ev.ApprovalGranted) else ()
         if command.remember == "workspace" and grants:
-            await asyncio.to_thread(keep_grants, self.settings.home_config, state.workspace_path, grants)
+            await asyncio.to_thread(keep_grants, self.settings.home_config, state.project_path, grants)
         return grants
 
     async def resolve_preflight(
@@ -438,11 +465,40 @@ class Harness:
             await revoke_grant(self.log, self.settings.home_config, grant_id)
 
     async def cancel(self, session_id: str, command: commands.Cancel) -> tuple[str, ...]:
-        """Stop the running turn and drop the queue (or just the named turn); returns the turns that will end."""
+        """Stop the running turn and drop the queue (or just the named turn); returns the turns that will end.
+
+        Unless told otherwise, workers below it are stopped as well; their sessions stay and can be talked to.
+        """
         await self._ready()
         self.state(session_id)
         if command.turn_id is not None:
             queries.turn(self.log.db, session_id, command.turn_id)
+        others = self._canceled_with(session_id, command)
+        problem: Conflict | None = None
+        turns: tuple[str, ...] = ()
+        try:
+            turns = await self._cancel(session_id, command)  # first: it could start others in the place of those
+        except Conflict as error:
+            problem = error
+        stopped = [await self._stop(one, command.reason) for one in others]
+        if problem is not None and not any(stopped):
+            raise problem
+        return turns
+
+    def _canceled_with(self, session_id: str, command: commands.Cancel) -> list[str]:
+        if not pool.has_rows(self.log.db):
+            return []
+        from agi.sessions.below import in_scope  # late, as above
+
+        return in_scope(self.log.db, session_id, command.scope or "children", command.turn_id)
+
+    async def _stop(self, session_id: str, reason: str) -> bool:
+        try:
+            return bool(await self._cancel(session_id, commands.Cancel(reason=reason or "Canceled from above.")))
+        except (Conflict, NotFound):
+            return False  # it does nothing
+
+    async def _cancel(self, session_id: str, command: commands.Cancel) -> tuple[str, ...]:
         chosen: list[str] = []
 
         def found(db: sqlite3.Connection) -> list[Entry]:
@@ -528,7 +584,12 @@ class Harness:
 
     def session(self, session_id: str) -> Session:
         """A session as clients see it; raises NotFound."""
-        return self.state(session_id).public(self.log.epoch)
+        session = self.state(session_id).public(self.log.epoch)
+        if not pool.children(self.log.db, session_id):
+            return session
+        from agi.sessions.below import with_below  # late, as above
+
+        return with_below(self.log.db, session)
 
     def sessions(
         self, *, limit: int = 100, before: Before | None = None, unlisted: bool = False, forked_from: str = ""
@@ -579,7 +640,7 @@ class Harness:
         """Take up every turn that is open or queued and that no living process runs; returns how many sessions."""
         await self.own_log()
         await self.jobs.close_dead()
-        if pool.open_rows(self.log.db):
+        if pool.has_rows(self.log.db):
             await self.crew.catch_up()
         found = [one for one in queries.live_sessions(self.log.db) if leases.is_free(self.log.db, one)]
         for session_id in found:

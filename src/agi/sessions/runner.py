@@ -47,6 +47,7 @@ from agi.sessions.turn_jobs import TurnJobs
 from agi.sessions.turns import limits
 from agi.tools.base import UNFINISHED, Registry, Tool
 from agi.views import queries
+from agi.views.delegated import delegated
 from agi.views.state import SessionState, TurnState
 from agi.views.told import told_messages
 
@@ -234,8 +235,9 @@ class Runner:
                 journal.note(notice)
         except Exception as error:  # whatever is wrong with them, the turn can be answered without
             journal.note(unready(error))
-        if self._team is not None and state.has_team:
-            team = self._team(state, turn, site.agents.find(turn.agent))
+        agent = site.agents.find(turn.agent)
+        if self._team is not None and has_team(agent, state):
+            team = self._team(state, turn, agent)
             taken = registry.names()  # a workspace may have a tool of the same name
             registry = registry.joined(tool for tool in team if tool.definition.name not in taken)
         return registry
@@ -281,6 +283,7 @@ class Runner:
             verify_asks=not site.trusted or bool(site.no_commands()),
             review=config.patch_review,
             reviewer=named_model(site, config.patch_review.model),
+            delegated=lambda: (delegated(self._log.db, state.id, turn.id), delegated(self._log.db, state.id)),
             compaction=config.compaction,
             summariser=named_model(site, config.compaction.model),
             surroundings=lambda: surroundings(site),
@@ -358,12 +361,21 @@ class Runner:
 
     def _is_repeatable(self, name: str) -> bool:
         definition = self._registry.find(name)
-        return definition is not None and definition.kind == ToolKind.READ
+        if definition is None:
+            from agi.tools.team import REPEATABLE  # late: only after a crash
+
+            return name in REPEATABLE
+        return definition.kind == ToolKind.READ
+
+
+def has_team(agent: Agent, state: SessionState) -> bool:
+    """Whether an agent deals with the harness itself: one that is drafted, that works for another, or that may."""
+    return state.has_team or bool(agent.permissions)
 
 
 def with_team(agent: Agent, state: SessionState) -> Agent:
     """The agent as it may be where it is drafted or works for somebody: the tools for that are its own too."""
-    if agent.tools is None or not state.has_team:
+    if agent.tools is None or not has_team(agent, state):
         return agent
     from agi.tools.team import NAMES  # late: most sessions have no team
 

@@ -82,6 +82,13 @@ class Site(Struct, frozen=True, kw_only=True):
     """Where the user's own settings and rules are."""
     home: str
     """The user's home folder; nothing above it is looked at."""
+    lender: Path | None = None
+    """The project whose settings, agents and trust hold here, where the workspace is a worker's copy of it."""
+
+    @property
+    def project(self) -> Path:
+        """The folder that the settings are from."""
+        return self.lender or self.workspace.root
 
     @property
     def trusted(self) -> bool:
@@ -105,7 +112,7 @@ class Site(Struct, frozen=True, kw_only=True):
 
     def _constitutions(self) -> list[Piece]:
         """The documents of rules that the user bound to the repository here."""
-        bound = bound_to(self.home_config, self.workspace.root)
+        bound = bound_to(self.home_config, self.project)
         if not bound:
             return []
         from agi.context.constitutions import constitution_piece  # late: few repositories are bound to one
@@ -115,7 +122,7 @@ class Site(Struct, frozen=True, kw_only=True):
     def _notes_told(self) -> list[Piece]:
         """What the user pinned for the workspace."""
         try:
-            notes = read_notes(self.home_config, self.workspace.root)
+            notes = read_notes(self.home_config, self.project)
         except ConfigError as error:
             return [
                 Piece(name=NOTES, source="user", refused=error.message)
@@ -180,6 +187,7 @@ class Sites:
         stand_in: Model | None = None,
         probe_ports: Mapping[str, int] | None = None,
         hidden: Sequence[Path] = (),
+        lender: Callable[[str], str | None] = lambda path: None,
     ) -> None:
         self.cells = Cells(env, (home_config, *hidden))
         self._own_tools = OwnTools(self._is_trusted)
@@ -193,6 +201,8 @@ class Sites:
         self._trust_once = trust_once
         self._stand_in = stand_in
         self._probe_ports = probe_ports
+        self._lender = lender
+        """Of which project a folder is a worker's copy; None for any other folder."""
         self._sites: dict[str, Site] = {}
         self._cached: set[Path] = set()
         """Whose cache is known to be ours."""
@@ -213,15 +223,16 @@ class Sites:
 
     def grants(self, site: Site) -> Callable[[], tuple[Grant, ...]]:
         """What the user allows in a workspace until it is revoked, as it is whenever asked; nothing without trust."""
-        return WorkspaceGrants(self._home_config, site.workspace.root) if site.trusted else tuple
+        return WorkspaceGrants(self._home_config, site.project) if site.trusted else tuple
 
     def get(self, path: str | Path) -> Site:
         """The workspace at `path`; raises Invalid if it is missing or no folder, ConfigError if its files are wrong."""
         key = str(path)
-        signature = self._signature(key)
+        lender = self._lender(key)
+        signature = (_place(key), *self._signature(lender or key))
         site = self._sites.get(key)
         if site is None or site.signature != signature:
-            fresh = self._load(key, signature)
+            fresh = self._load(key, signature, lender)
             if site is not None:
                 self._retired.append(site)  # a running turn may still use it
             site = self._sites[key] = fresh
@@ -234,6 +245,13 @@ class Sites:
             own_cache(root / ".agi", self._home_config)
             self._cached.add(root)
 
+    async def forget(self, path: str | Path) -> None:
+        """Let go of a workspace that is gone and that nothing runs in."""
+        site = self._sites.pop(str(path), None)
+        if site is not None:
+            await site.models.close()
+            site.workspace.close()
+
     async def close(self) -> None:
         """Close every handle and connection, and end every server."""
         await self.own_servers.close()
@@ -243,21 +261,21 @@ class Sites:
         self.cells.close()
         self._own_sources.close()
 
-    def _load(self, path: str, signature: tuple[object, ...]) -> Site:
+    def _load(self, path: str, signature: tuple[object, ...], lender: str | None) -> Site:
         workspace = Workspace.open(path)
+        project = workspace.root if lender is None else Path(lender)
         try:
-            trusted = self._is_trusted(workspace.root)
             config = load_config(
-                project=workspace.root,
+                project=project,
                 home_config=self._home_config,
                 env=self._env,
                 flags=self._flags,
-                trusted=trusted,
-                rules=self._agreed_rules(workspace.root),
+                trusted=self._is_trusted(project),
+                rules=self._agreed_rules(project),
             )
             keys = [settings.api_key for settings in config.providers.values() if settings.api_key]
             self._redactor.learn(*(key.reveal() for key in keys))
-            agents = load_agents(project=workspace.root, config=config, home_config=self._home_config)
+            agents = load_agents(project=project, config=config, home_config=self._home_config)
         except BaseException:
             workspace.close()
             raise
@@ -283,6 +301,7 @@ class Sites:
             signature=signature,
             home_config=self._home_config,
             home=self._env.get("HOME") or os.path.expanduser("~"),
+            lender=None if lender is None else project,
         )
 
     def _is_trusted(self, root: Path) -> bool:

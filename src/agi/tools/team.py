@@ -1,28 +1,36 @@
 """The tools by which a drafted agent deals with the harness: who is there, what is to be done, workers of its own.
 
 Which of them an agent gets depends on its role's permissions. What they do is behind a small port, so that this file
-knows no session. May import: protocol, tools.
+knows no session. May import: errors, protocol, tools.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import cached_property
-from typing import Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import msgspec
 from msgspec import Meta, Struct
 
+from agi.errors import AgiError
 from agi.protocol.parts import Text
-from agi.protocol.tools import ToolCall, ToolDefinition, ToolKind, ToolResult
+from agi.protocol.tools import ToolCall, ToolDefinition, ToolKind, ToolResult, failed
 from agi.tools.base import Tool, ToolContext
 from agi.tools.schema import input_schema, read_input
+
+if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
+    from agi.tools.changes import Operation
 
 LONGEST_WAIT_S = 3600.0
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
 READ_ONLY = ("list_agents", "list_roles", "list_tasks")
-NAMES = (*READ_ONLY, "draft_agent", "await_agent", "kill_agent", "list_projects", "create_project")
+NAMES = (*READ_ONLY, "draft_agent", "await_agent", "kill_agent", "merge_agent", "list_projects", "create_project")
 """Every tool there can be; which of them are there is the role's business."""
+REPEATABLE = (*READ_ONLY, "draft_agent", "await_agent", "kill_agent", "list_projects")
+"""Those that a crash may cut off: made again, they do nothing twice."""
 
 
 class Team(Protocol):
@@ -39,6 +47,18 @@ class Team(Protocol):
     async def kill_agent(self, agent_id: str) -> object:
         """Stop one of its own workers."""
 
+    async def ready_to_merge(self, agent_id: str) -> AbstractAsyncContextManager[None]:
+        """Hold off other merges; raises if there is nothing that can be merged."""
+
+    def merging(self, agent_id: str) -> Operation:
+        """What a worker changed, as one change of the files here; asked in a thread."""
+
+    async def merged(self, agent_id: str, files: list[str]) -> None:
+        """The change was made."""
+
+    async def bounced(self, agent_id: str) -> str:
+        """The change conflicts; says what is done about it."""
+
     async def look(self, what: str) -> object:
         """`agents`, `roles`, `tasks` or `projects`, as a list."""
 
@@ -53,7 +73,7 @@ class Nothing(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class DraftAgent(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Who is to do what."""
 
-    role: Annotated[Name, Meta(description="Who does it; list_roles names them.")]
+    role: Annotated[Name, Meta(description="Who does it; list_roles names them.")] | None = None
     prompt: Annotated[
         str,
         Meta(
@@ -64,6 +84,11 @@ class DraftAgent(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ]
     task_slug: Annotated[Name, Meta(description="The task it works on; without it, yours.")] | None = None
     project: Annotated[Name, Meta(description="Another project; needs the permission projects-list.")] | None = None
+    agent_id: (
+        Annotated[Name, Meta(description="A worker of yours that is to work on, in the place of a new one.")] | None
+    ) = None
+    max_usd: Annotated[float, Meta(gt=0, le=1e9, description="What it may cost at most.")] | None = None
+    max_tokens: Annotated[int, Meta(ge=1, le=10**12, description="Tokens it may use at most.")] | None = None
 
 
 class AwaitAgent(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -106,20 +131,31 @@ class TeamTool:
 
     async def invoke(self, context: ToolContext, call: ToolCall) -> ToolResult:
         """Do it, and show what came of it as JSON."""
-        found = msgspec.to_builtins(await self._run(call, read_input(call, self._kind)))
+        try:
+            found = msgspec.to_builtins(await self._run(call, read_input(call, self._kind)))
+        except AgiError as error:
+            return refused(call, error)
         text = msgspec.json.format(msgspec.json.encode(found), indent=2).decode()
         return ToolResult(id=call.id, ok=True, parts=(Text(text=text),), result=found)
 
 
+def refused(call: ToolCall, error: AgiError) -> ToolResult:
+    """A refusal as a result: for the model in words, for programs with its code."""
+    facts = {"code": error.code, "message": error.message, "hint": error.hint}
+    return msgspec.structs.replace(failed(call, f"{error.message} {error.hint}".strip()), result=facts)
+
+
 def team_tools(team: Team, *, may_draft: bool) -> tuple[Tool, ...]:
-    """What the role's permissions allow; a worker starts no workers of its own."""
-    tools = [_looking(team, name.removeprefix("list_"), words) for name, words in _LISTS.items()]
+    """What the role's permissions allow; `may_draft` says whether workers can be started here at all."""
+    from agi.tools.merge_agent import MergeAgentTool  # here: it knows the team too
+
+    tools: list[Tool] = [_looking(team, name.removeprefix("list_"), words) for name, words in _LISTS.items()]
     if "projects-list" in team.permissions:
         tools.append(_looking(team, "projects", "The projects that can be worked in: their names and folders."))
     if "projects-create" in team.permissions:
         tools.append(_creating(team))
     if "agent-draft" in team.permissions and may_draft:
-        tools += _drafting(team)
+        tools += [*_drafting(team), MergeAgentTool(team)]
     return tuple(tools)
 
 
@@ -153,13 +189,14 @@ def _drafting(team: Team) -> list[TeamTool]:
         _tool(
             "draft_agent",
             "Have another agent do a part of the work by itself, in the background; gives its agent_id. Await it for "
-            "its result.",
+            "its result. With the agent_id of a worker that has ended, that one works on.",
             DraftAgent,
             lambda call, asked: team.draft_agent(call.id, asked),
         ),
         _tool(
             "await_agent",
-            "Wait until a worker has ended; gives its status, summary, changes, artifacts, verification and usage.",
+            "Wait until a worker has ended; gives its status, summary, changes, artifacts, verification and usage. "
+            "Where `merge` is `pending`, its changes are not in your files yet: merge_agent takes them.",
             AwaitAgent,
             lambda call, asked: team.await_agent(asked),
             polling=True,

@@ -11,6 +11,9 @@ from msgspec import Struct
 
 from agi.protocol import events as ev
 from agi.protocol.events import Event, EventData
+from agi.protocol.workers import KeptApart, MergeState
+
+MOST_MARKS = 200
 
 if TYPE_CHECKING:
     from agi.protocol.drafts import DraftStatus
@@ -66,6 +69,10 @@ class WorkerState(Struct, kw_only=True):
     parent_session_id: str = ""
     parent_turn_id: str = ""
     parent_call_id: str = ""
+    root_session_id: str = ""
+    root_turn_id: str = ""
+    depth: int = 1
+    kept_apart: KeptApart = ""
 
     @classmethod
     def of(cls, event: Event, data: ev.AgentDispatched) -> WorkerState:
@@ -78,7 +85,45 @@ class WorkerState(Struct, kw_only=True):
             parent_session_id=data.parent_session_id,
             parent_turn_id=data.parent_turn_id,
             parent_call_id=data.parent_call_id,
+            root_session_id=data.root_session_id,
+            root_turn_id=data.root_turn_id,
+            depth=data.depth,
+            kept_apart=data.kept_apart,
         )
+
+
+class WorkerMark(Struct, kw_only=True):
+    """A worker, as the session it works for knows it."""
+
+    role: str
+    turn_id: str
+    """Its latest turn."""
+    call_id: str = ""
+    """The call that had it work last."""
+    is_over: bool = False
+    merge: MergeState = "none"
+    bounced: bool = False
+    """Whether its changes conflicted, and it was told."""
+
+
+def mark_worker(marks: dict[str, WorkerMark], data: ev.WorkerStarted | ev.WorkerCompleted | ev.WorkerMerged) -> None:
+    """Note what became of a worker; of very many the oldest are forgotten."""
+    mark = marks.get(data.agent_id)
+    if isinstance(data, ev.WorkerStarted):
+        bounced = mark.bounced if mark else False
+        marks[data.agent_id] = WorkerMark(
+            role=data.role, turn_id=data.worker_turn_id, call_id=data.call_id, bounced=bounced
+        )
+        while len(marks) > MOST_MARKS:
+            del marks[next(iter(marks))]
+    elif mark is None:
+        return
+    elif isinstance(data, ev.WorkerCompleted):
+        mark.is_over = mark.is_over or mark.turn_id == data.worker_turn_id
+        mark.merge = data.result.merge
+    else:
+        mark.merge = "conflict" if data.conflicts else "merged"
+        mark.bounced = bool(data.conflicts)
 
 
 def note(draft: DraftState, event: Event, data: EventData) -> None:

@@ -29,9 +29,12 @@ class Row(Struct, frozen=True, kw_only=True):
     parent: str
     opened_at: int
     open: bool
+    root: str = ""
+    """The session at the top of those it works for; empty if a person started it."""
+    depth: int = 0
 
 
-_COLUMNS = "SELECT session_id, kind, project_path, task_slug, parent, opened_at, open FROM pool"
+_COLUMNS = "SELECT session_id, kind, project_path, task_slug, parent, opened_at, open, root, depth FROM pool"
 
 
 def step(db: sqlite3.Connection) -> None:
@@ -39,16 +42,23 @@ def step(db: sqlite3.Connection) -> None:
     db.execute(
         "CREATE TABLE pool (session_id TEXT PRIMARY KEY REFERENCES sessions (id) ON DELETE CASCADE, kind TEXT NOT NULL,"
         " project_path TEXT NOT NULL, task_slug TEXT NOT NULL, parent TEXT NOT NULL, call TEXT NOT NULL,"
-        " opened_at INTEGER NOT NULL, open INTEGER NOT NULL)"
+        " opened_at INTEGER NOT NULL, open INTEGER NOT NULL, root TEXT NOT NULL, root_turn TEXT NOT NULL,"
+        " parent_turn TEXT NOT NULL, depth INTEGER NOT NULL)"
     )
     db.execute("CREATE INDEX pool_open ON pool (project_path) WHERE open")
     db.execute("CREATE INDEX pool_task ON pool (project_path, task_slug)")
     db.execute("CREATE INDEX pool_parent ON pool (parent) WHERE parent<>''")
+    db.execute("CREATE INDEX pool_root ON pool (root) WHERE root<>''")
 
 
 def open_rows(db: sqlite3.Connection) -> list[Row]:
     """Those that are alive, the oldest first."""
     return _rows(db.execute(f"{_COLUMNS} WHERE open ORDER BY opened_at, session_id"))
+
+
+def has_rows(db: sqlite3.Connection) -> bool:
+    """Whether there ever was a draft or a worker here."""
+    return db.execute("SELECT 1 FROM pool LIMIT 1").fetchone() is not None
 
 
 def is_open(db: sqlite3.Connection, session_id: str) -> bool:
@@ -85,6 +95,23 @@ def children(db: sqlite3.Connection, parent: str) -> list[Row]:
     return _rows(db.execute(f"{_COLUMNS} WHERE parent<>'' AND parent=? ORDER BY opened_at, session_id", (parent,)))
 
 
+def below(db: sqlite3.Connection, root: str) -> list[Row]:
+    """Every worker that works for a root, however deep, the oldest first."""
+    return _rows(db.execute(f"{_COLUMNS} WHERE root<>'' AND root=? ORDER BY opened_at, session_id", (root,)))
+
+
+def children_of_turn(db: sqlite3.Connection, parent: str, turn_id: str) -> list[Row]:
+    """The workers that one turn of a session asked for."""
+    asked = (parent, turn_id)
+    return _rows(db.execute(f"{_COLUMNS} WHERE parent<>'' AND parent=? AND parent_turn=?", asked))
+
+
+def count_of_turn(db: sqlite3.Connection, root: str, turn_id: str) -> int:
+    """How many workers were started for one turn of a root."""
+    sql = "SELECT count(*) FROM pool WHERE root<>'' AND root=? AND root_turn=?"
+    return int(db.execute(sql, (root, turn_id)).fetchone()[0])
+
+
 def worker_of_call(db: sqlite3.Connection, parent: str, turn_id: str, call_id: str) -> str | None:
     """The worker that a call has started already."""
     found = db.execute(
@@ -108,27 +135,36 @@ def _rows(found: sqlite3.Cursor) -> list[Row]:
             parent=parent,
             opened_at=opened_at,
             open=bool(is_open),
+            root=root,
+            depth=depth,
         )
-        for session_id, kind, project_path, task_slug, parent, opened_at, is_open in found
+        for session_id, kind, project_path, task_slug, parent, opened_at, is_open, root, depth in found
     ]
 
 
 def _draft_opened(db: sqlite3.Connection, event: Event, data: ev.DraftOpened) -> None:
-    _put(db, event, "draft", data.task_slug, "", "", is_open=True)
+    _put(db, event, "draft", data.task_slug, ("", "", True, "", "", "", 0))
 
 
 def _agent_dispatched(db: sqlite3.Connection, event: Event, data: ev.AgentDispatched) -> None:
-    # It is open once it has been told what to do.
+    # One that an agent asked for counts from here on, so that limits hold; a person's once it was told what to do.
+    is_open = bool(data.parent_session_id)
     call = f"{data.parent_turn_id}/{data.parent_call_id}" if data.parent_call_id else ""
-    _put(db, event, "worker", data.task_slug, data.parent_session_id, call, is_open=False)
+    above = (data.root_session_id, data.root_turn_id, data.parent_turn_id, data.depth)
+    _put(db, event, "worker", data.task_slug, (data.parent_session_id, call, is_open, *above))
 
 
 def _put(
-    db: sqlite3.Connection, event: Event, kind: AgentKind, task_slug: str, parent: str, call: str, *, is_open: bool
+    db: sqlite3.Connection,
+    event: Event,
+    kind: AgentKind,
+    task_slug: str,
+    rest: tuple[str, str, bool, str, str, str, int],
 ) -> None:
+    parent, call, is_open, *above = rest
     db.execute(
-        "INSERT OR REPLACE INTO pool SELECT id, ?, project_path, ?, ?, ?, ?, ? FROM sessions WHERE id=?",
-        (kind, task_slug, parent, call, to_millis(event.ts), is_open, event.session_id),
+        "INSERT OR REPLACE INTO pool SELECT id, ?, project_path, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM sessions WHERE id=?",
+        (kind, task_slug, parent, call, to_millis(event.ts), is_open, *above, event.session_id),
     )
 
 

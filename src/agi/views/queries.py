@@ -141,6 +141,11 @@ def unneeded(db: sqlite3.Connection, session_ids: Iterable[str]) -> list[str]:
     return [one for one in session_ids if db.execute(used, (one, one)).fetchone() is None]
 
 
+def exists(db: sqlite3.Connection, session_id: str) -> bool:
+    """Whether there is such a session."""
+    return db.execute("SELECT 1 FROM sessions WHERE id=?", (session_id,)).fetchone() is not None
+
+
 def live_sessions(db: sqlite3.Connection) -> list[str]:
     """Sessions with a turn running or queued, or something running in the background, as the log has it."""
     return [row[0] for row in db.execute("SELECT id FROM sessions WHERE live ORDER BY id")]

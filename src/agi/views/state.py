@@ -27,7 +27,7 @@ from agi.protocol.resources import ResourceTag
 from agi.protocol.sessions import Activity, PendingApproval, QueuedTurn, Session, SessionStatus
 from agi.views.compactions import MOST_MARKS, Mark
 from agi.views.context import ContextState
-from agi.views.drafting import DraftState, WorkerState, note
+from agi.views.drafting import DraftState, WorkerMark, WorkerState, mark_worker, note
 from agi.views.ledger import Ledger
 
 ENDED_JOBS = 8
@@ -198,6 +198,8 @@ class SessionState(Struct, kw_only=True):
     """The draft it is or was."""
     worker: WorkerState | None = None
     """Whose worker it is."""
+    workers: dict[str, WorkerMark] = field(default_factory=dict)
+    """Those that worked for it, by agent; the latest."""
 
     @property
     def has_team(self) -> bool:
@@ -394,6 +396,12 @@ def _draft_opened(state: SessionState, event: Event, data: ev.DraftOpened) -> No
 
 def _agent_dispatched(state: SessionState, event: Event, data: ev.AgentDispatched) -> None:
     state.worker = WorkerState.of(event, data)
+
+
+def _workers_changed(
+    state: SessionState, event: Event, data: ev.WorkerStarted | ev.WorkerCompleted | ev.WorkerMerged
+) -> None:
+    mark_worker(state.workers, data)
 
 
 def _usage_recorded(state: SessionState, event: Event, data: ev.UsageRecorded) -> None:
@@ -672,6 +680,9 @@ _HANDLERS: dict[type[ev.EventData], Callable[[SessionState, Event, Any], None]] 
     ev.ConversationReverted: _reverted,
     ev.DraftOpened: _draft_opened,
     ev.AgentDispatched: _agent_dispatched,
+    ev.WorkerStarted: _workers_changed,
+    ev.WorkerCompleted: _workers_changed,
+    ev.WorkerMerged: _workers_changed,
     ev.UsageRecorded: _usage_recorded,
     ev.PreflightRequested: _preflight_requested,
     ev.PreflightResolved: _preflight_resolved,
