@@ -61,18 +61,18 @@ def call(name: str, /, **given: object) -> ToolCall:
 def test_permissions_decide_which_tools_there_are():
     """Without any, those that look; a worker drafts nobody, whatever its role."""
     assert names() == set(READ_ONLY)
-    assert names("agent-draft") == {*READ_ONLY, "draft_agent", "await_agent", "kill_agent"}
+    assert names("agent-draft") == {*READ_ONLY, "draft_agent", "await_agent", "kill_agent", "merge_agent"}
     assert names("agent-draft", may_draft=False) == set(READ_ONLY)
     assert names("agent-draft", "projects-list", "projects-create") == set(NAMES)
 
 
-def test_only_a_new_project_changes_something_and_always_asks():
-    """The others can be repeated after a crash."""
+def test_what_changes_something_is_no_reading_tool_and_a_new_project_always_asks():
+    """A merge is asked about as any change of files is; the others can be repeated after a crash."""
     tools = {tool.definition.name: tool.definition for tool in team_tools(_all(), may_draft=True)}
 
     asking = {name for name, one in tools.items() if one.requires_approval}
     assert asking == {"create_project"}
-    assert {name for name, one in tools.items() if one.kind is not ToolKind.READ} == {"create_project"}
+    assert {name for name, one in tools.items() if one.kind is not ToolKind.READ} == {"create_project", "merge_agent"}
     assert tools["await_agent"].polling
 
 

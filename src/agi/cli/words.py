@@ -25,6 +25,7 @@ agi, a local-first agent harness: sessions with AI agents that work in your fold
   agi context                 what the model is shown, and its cost agi mcp        tools of MCP servers
   agi draft ROLE --task SLUG  talk to an agent about a task         agi undraft    until you are done
   agi tasks                   what is to be done, and who did it    agi roles      who can be drafted here
+  agi agents                  who is at work, and for whom
 
 Options, before or after the prompt:
   -a, --agent NAME      build (default), general, plan, or one of the project's
