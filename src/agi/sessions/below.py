@@ -16,6 +16,11 @@ from agi.protocol.workers import Scope
 from agi.views import pool, queries
 from agi.views.state import SessionState
 
+_ASKED = (
+    "SELECT 1 FROM events WHERE session_id=? AND type='approval_requested' AND json_extract(data, '$.tool_call_id')=?"
+    " LIMIT 1"
+)
+
 
 def states_below(db: sqlite3.Connection, session_id: str, turn_id: str | None = None) -> Iterator[SessionState]:
     """The workers below a session, or one turn of it, however deep, the nearest first; what is damaged is left out."""
@@ -57,11 +62,13 @@ def with_below(db: sqlite3.Connection, session: Session) -> Session:
 
 def asked_by(db: sqlite3.Connection, session_id: str, call_id: str) -> str:
     """Whose question an answer at this session is about: that of a worker below it, or else its own."""
-    for state in states_below(db, session_id):
+    below = list(states_below(db, session_id))
+    for state in below:
         turn = state.turn
         if turn is not None and (call_id in turn.answers or any(one.tool_call_id == call_id for one in turn.pending)):
             return state.id
-    return session_id
+    # Its turn may be over by now; then whoever asked says that the question was answered.
+    return next((state.id for state in below if db.execute(_ASKED, (state.id, call_id)).fetchone()), session_id)
 
 
 def in_scope(db: sqlite3.Connection, session_id: str, scope: Scope, turn_id: str | None) -> list[str]:
