@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -134,3 +135,13 @@ async def place(tmp_path: Path) -> AsyncIterator[Place]:
     await made.start()
     yield made
     await made.harness.close()
+
+
+@pytest.fixture(autouse=True)
+def _no_parser_left() -> Iterator[None]:
+    """The process that reads source for maps is shared and stays for a while; no other test may find it."""
+    yield
+    indexes = sys.modules.get("agi.index.shared")
+    if indexes is not None and indexes.shared.cache_info().currsize:
+        indexes.shared().close()
+        indexes.shared.cache_clear()
