@@ -10,7 +10,7 @@ from agi.index.ranking import Weights
 from evals.localising import Asked
 
 GRID = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
-FITTED = ("name", "folder", "alike", "commit", "recent")
+FITTED = ("name", "folder", "alike", "commit", "recent", "linked")
 """No question of the data names a path, so nothing can be learned about that sign."""
 
 

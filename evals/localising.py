@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from agi.index.asking import Question, read_question
 from agi.index.ranking import Signs, State, Weights, rank, read_signs, weigh, worths
+from agi.index.repo import RepoIndex
 from agi.index.selecting import Selector
 from agi.workspace.handle import Workspace
 from evals.plain_bm25 import PlainBm25
@@ -90,16 +91,19 @@ async def localise(repository: Repository, git: Path, folder: Path, *, baseline:
     plain = PlainBm25([query.text for query in queries]) if baseline else None
     asked = []
     with Workspace.open(tree) as workspace:
-        async with Selector(workspace, folder / "cache") as selector:
+        index = RepoIndex(folder / "cache")
+        async with Selector(workspace, folder / "cache", index=index) as selector:
             for query in queries:
                 _run(tree, "checkout", "--quiet", "--force", "--detach", query.parent)
                 _run(tree, "clean", "-qfdx")
                 await selector.refresh()
+                await selector.link()
                 asked.append(_ask(selector, repository, query))
                 if plain is not None:
                     order = plain.rank(tree, query.text)
                     marked = ((path, repository.is_source(path) or path in query.gold) for path in order)
                     asked[-1].baseline = first_right(marked, frozenset(query.gold))
+        index.close()
     return asked
 
 
@@ -124,7 +128,7 @@ def _row(
     path = state.paths[n]
     worth = worths(state, signs, question, [n])[n]
     values = {**signs.values, "recent": state.recent}
-    row = [values[name].get(n, 0.0) for name in Weights.__struct_fields__]
+    row = [values.get(name, {}).get(n, 0.0) for name in Weights.__struct_fields__]
     return path, repository.is_source(path) or path in gold, worth, row
 
 

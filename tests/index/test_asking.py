@@ -63,3 +63,9 @@ def test_no_text_takes_long_to_read(piece):
     began = time.process_time()
     read_question(piece * (LONGEST // len(piece)))
     assert time.process_time() - began < 2
+
+
+def test_identifiers_are_known_by_how_they_are_written():
+    """As code; plain words are none, nor what stands in an address."""
+    text = "Fix `flush` of HttpClient.send_all() when done, see https://example.org/not_this"
+    assert read_question(text).names == ("flush", "HttpClient", "send_all")

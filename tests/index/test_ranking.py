@@ -6,10 +6,12 @@ import pytest
 
 from agi.index.asking import read_question
 from agi.index.building import bring_up_to_date
+from agi.index.graph import Graph
 from agi.index.history import Commit, Past
 from agi.index.lexical import Tables
 from agi.index.postings import Postings
 from agi.index.ranking import State, Weights, rank, read_signs, scaled, weigh
+from agi.index.symbols import read_symbols
 from agi.workspace.handle import Workspace
 
 SHOP = {
@@ -130,6 +132,59 @@ def test_weights_decide_and_each_sign_can_be_left_out(shop):
     without = weigh(shop.state, signs, question, Weights(alike=0.0, recent=0.0))
     place = shop.state.places["shop/pricing.py"]
     assert with_past[place] > without.get(place, 0.0)
+
+
+@pytest.fixture
+def linked(shop):
+    """The shop with who uses whom, as the real parser reads it."""
+    graph = Graph()
+    for path, text in SHOP.items():
+        if path.endswith(".py"):
+            graph.put(path, read_symbols(path, text.encode()))
+    state = State(shop.state.tables, shop.state.past)
+    state.links = graph.links()
+    return Shop(state, shop.kept)
+
+
+def test_a_file_that_no_word_speaks_for_is_found_by_who_uses_it(shop, linked):
+    """The mail's templates are not; what the charge needs is."""
+    question = "charge takes twice"
+    assert "shop/payments/retries.py" not in shop.first(question, 15)
+    found = rank(linked.state, linked.kept, read_question(question), 15)
+    (one,) = (one for one in found if one.path == "shop/payments/retries.py")
+    assert one.why == ("uses files that fit, or is used by them",)
+    assert "shop/mail/templates.py" not in [one.path for one in found]
+
+
+def test_links_leave_the_best_file_in_its_place(shop, linked):
+    """What lies around it does not overtake it."""
+    for question in (
+        "the shopping cart forgets an item",
+        "raise max retries to five",
+        "login sessions expire too early",
+    ):
+        assert linked.first(question) == shop.first(question)
+
+
+def test_what_defines_a_name_in_the_question_is_told_as_such(linked):
+    """By the parser, not by a pattern."""
+    (best,) = rank(linked.state, linked.kept, read_question("`round_price` is wrong"), 1)
+    assert (best.path, best.why[0]) == ("shop/pricing.py", "defines round_price, which is named")
+
+
+def test_links_to_files_that_are_not_indexed_lead_nowhere(shop, linked):
+    """The graph may be older than the words, or newer."""
+    few = [file for file in shop.state.tables.files if file.path != "shop/payments/retries.py"]
+    state = State(Tables(few), Past([]))
+    state.links = linked.state.links
+    found = [one.path for one in rank(state, shop.kept, read_question("charge takes twice"), 15)]
+    assert "shop/payments/stripe.py" in found
+    assert "shop/payments/retries.py" not in found
+
+
+def test_without_a_start_links_bring_nothing_in(linked):
+    """A question without a word of the project still has no answer."""
+    assert linked.first("xylophone", 5) == []
 
 
 def test_scaling_leaves_nothing_where_there_is_nothing():

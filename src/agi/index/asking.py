@@ -1,4 +1,4 @@
-"""A question read for what it can be found by: terms with weights, paths and commits it names.
+"""A question read for what it can be found by: terms with weights, identifiers, paths and commits it names.
 
 A question is free text: a request, a commit's message, a stack trace. What is written like code weighs more than plain
 words, the first line more than the rest; addresses and trailers weigh nothing. May import: index.words.
@@ -43,6 +43,8 @@ class Question(Struct, frozen=True):
     """What a text asks for."""
 
     terms: Mapping[str, float]
+    names: tuple[str, ...] = ()
+    """Identifiers it writes as code."""
     paths: tuple[str, ...] = ()
     """Paths it names, as it writes them."""
     commits: tuple[str, ...] = ()
@@ -62,8 +64,10 @@ def read_question(text: str) -> Question:
             terms[term] = max(terms.get(term, 0.0), weight * worth)
     best = sorted(terms, key=lambda term: -terms[term])[:MOST_TERMS]
     words = {stem(part) for name in IDENTIFIER.findall(first) for part in parts_of(name)}
+    names = (name for code in _CODE.findall(text) for name in IDENTIFIER.findall(code))
     return Question(
         terms={term: terms[term] for term in best},
+        names=tuple(dict.fromkeys(names))[:_MOST_NAMED],
         paths=tuple(dict.fromkeys(_PATH.findall(text)))[:_MOST_NAMED],
         commits=tuple(dict.fromkeys(_COMMIT.findall(text)))[:_MOST_NAMED],
         about=frozenset(kind for kind, signs in _MEANT.items() if signs & words),

@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterable, Mapping
 
 from agi.index.languages import family_of
+from agi.index.links import Links
 from agi.index.symbols import Symbols
 
 MOST_DEFINERS = 40
@@ -52,6 +53,9 @@ class Graph:
         self._into: dict[str, dict[str, float]] = {}
         self._inflow: dict[str, Edges] = {}
         self._stale: set[str] = set()
+        self._told: dict[str, tuple[str, ...]] = {}
+        self._untold: set[str] = set()
+        self._links: tuple[int, Links] | None = None
         self.version = 0
         """Counts changes, so that what was worked out can be kept until the next."""
 
@@ -79,12 +83,11 @@ class Graph:
         self.version += 1
 
     def _redefine(self, path: str, gone: Iterable[str], new: Iterable[str]) -> None:
-        for name in gone:
-            self._note(self._definers, name, path, False)
-            self._stale.update(self._users.get(name, ()))
-        for name in new:
-            self._note(self._definers, name, path, True)
-            self._stale.update(self._users.get(name, ()))
+        for names, is_defined in ((gone, False), (new, True)):
+            for name in names:
+                self._note(self._definers, name, path, is_defined)
+                self._stale.update(self._users.get(name, ()))
+                self._untold.add(name)
 
     def _reuse(self, path: str, gone: Iterable[str], new: Iterable[str]) -> None:
         for names, is_used in ((gone, False), (new, True)):
@@ -132,6 +135,20 @@ class Graph:
         """The same turned around: the files that point to each file, in the order of their names."""
         self._settle()
         return self._inflow
+
+    def links(self) -> Links:
+        """All of it as it is now, for whoever must not wait for the next change."""
+        if self._links is None or self._links[0] != self.version:
+            self._settle()
+            for name in self._untold:
+                if definers := self._definers.get(name):
+                    self._told[name] = tuple(sorted(definers))
+                else:
+                    self._told.pop(name, None)
+            self._untold.clear()
+            links = Links(outflow=dict(self._edges), inflow=dict(self._inflow), definers=dict(self._told))
+            self._links = self.version, links
+        return self._links[1]
 
     def _settle(self) -> None:
         """Work out the edges of files whose names, or the worth of them, changed."""

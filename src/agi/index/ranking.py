@@ -1,6 +1,7 @@
 """Which files a question is about: what each sign says, brought to one scale and added up.
 
-Seven signs with a weight each: text, name, folder, resembling commits, a commit or a path that is named, recent change.
+Eight signs with a weight each: text, name, folder, resembling commits, a commit or a path that is named, recent change,
+and who uses whom: what defines a name in the question, and what is near that and the files best by the other signs.
 Each is divided by the best file's, so that no sign needs to know another's scale. The sum counts less for kinds of
 files that are rarely meant. Pure: takes an opened state and a question. May import: index.
 """
@@ -8,23 +9,27 @@ files that are rarely meant. Pure: takes an opened state and a question. May imp
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from heapq import nlargest
 from typing import TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from agi.index.asking import Question
 from agi.index.history import Past
 from agi.index.kinds import kind_of, worth_of
 from agi.index.lexical import Fit, Tables, fits
+from agi.index.links import Links
 from agi.index.naming import Names
 from agi.index.postings import Postings
 
 _WORTH_TELLING = 0.3
+_STARTS = 5
+"""Files, the best by the other signs, from which links are followed."""
 _Key = TypeVar("_Key")
 
 
 class Weights(Struct, frozen=True):
-    """What each sign counts beside the text, which counts 1. How they were found: docs/adr/0036."""
+    """What each sign counts beside the text, which counts 1. How they were found: docs/adr/0036 and 0048."""
 
     text: float = 1.0
     name: float = 0.3
@@ -33,6 +38,7 @@ class Weights(Struct, frozen=True):
     commit: float = 0.5
     path: float = 1.0
     recent: float = 0.05
+    linked: float = 0.1
 
 
 class State:
@@ -46,6 +52,8 @@ class State:
         self.names = Names(self.paths)
         self.past = past
         self.recent = scaled(self.only_here(past.recent))
+        self.links: Links | None = None
+        """Who uses whom; without it files are ranked by the other signs."""
 
     def only_here(self, by_path: Mapping[str, float]) -> dict[int, float]:
         """Values of paths as values of files; what is not there any more has none."""
@@ -76,6 +84,8 @@ class Signs(Struct, frozen=True):
     """By path, the commit whose message is alike."""
     commits: Mapping[str, str]
     """By path, the commit that is named."""
+    defined: Mapping[str, str] = {}
+    """By path, the name that is in the question and defined there."""
 
 
 def read_signs(state: State, kept: Postings, question: Question) -> Signs:
@@ -92,7 +102,25 @@ def read_signs(state: State, kept: Postings, question: Question) -> Signs:
         "commit": state.only_here(dict.fromkeys(commits, 1.0)),
         "path": state.names.by_path(question.paths),
     }
-    return Signs(values, found, witnesses, commits)
+    signs = Signs(values, found, witnesses, commits)
+    return signs if state.links is None else _with_links(state, state.links, signs, question)
+
+
+def _with_links(state: State, links: Links, signs: Signs, question: Question) -> Signs:
+    """One sign more: what is near the files that the others speak for most, and near what defines a name in it.
+
+    Where it starts counts there as well, or what lies around the best file would come to stand above it.
+    """
+    totals = weigh(state, signs, question, Weights())
+    best = nlargest(_STARTS, totals, key=lambda n: (totals[n], -n))
+    start = scaled({state.paths[n]: totals[n] for n in best})
+    defining = links.defining(question.names)
+    for path, share in scaled({path: share for path, (share, _) in defining.items()}).items():
+        start[path] = max(share, start.get(path, 0.0))
+    near = scaled(links.near({path: share**2 for path, share in start.items()}))
+    linked = {path: max(near.get(path, 0.0), start.get(path, 0.0)) for path in near.keys() | start.keys()}
+    values = {**signs.values, "linked": state.only_here(linked)}
+    return structs.replace(signs, values=values, defined={path: name for path, (_, name) in defining.items()})
 
 
 def weigh(state: State, signs: Signs, question: Question, weights: Weights) -> dict[int, float]:
@@ -133,6 +161,8 @@ def _why(n: int, path: str, signs: Signs) -> Iterable[str]:
         yield "its path is named"
     if n in values["commit"]:
         yield f"changed by commit {signs.commits[path][:10]}, which is named"
+    if path in signs.defined:
+        yield f"defines {signs.defined[path]}, which is named"
     if n in values["text"]:
         yield f"its text fits ({values['text'][n]:.0%} of the best)"
     if values["name"].get(n, 0.0) >= _WORTH_TELLING:
@@ -141,3 +171,5 @@ def _why(n: int, path: str, signs: Signs) -> Iterable[str]:
         yield "its folder fits"
     if values["alike"].get(n, 0.0) >= _WORTH_TELLING:
         yield f"changed by commit {signs.witnesses[path][:10]}, whose message is alike"
+    if values.get("linked", {}).get(n, 0.0) >= _WORTH_TELLING and n not in values["text"]:
+        yield "uses files that fit, or is used by them"

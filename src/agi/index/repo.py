@@ -22,6 +22,7 @@ from agi.index.graph import Graph
 from agi.index.keeping import Keeping, Kept
 from agi.index.kinds import kind_of
 from agi.index.languages import language_of
+from agi.index.links import Links
 from agi.index.pagerank import pagerank
 from agi.index.parsing import Parsing, Source
 from agi.index.symbols import LARGEST_FILE, Symbols, is_source
@@ -56,6 +57,8 @@ class RepoIndex:
         self._stored: dict[str, Kept] | None = None
         self._others: frozenset[str] = frozenset()
         self._state = Refreshed(0)
+        self.links: Links | None = None
+        """Who uses whom as of the last `link`; None until all files were read once. Never waited for."""
         self._ranks: tuple[object, dict[str, float]] = (None, {})
         self._refreshing = threading.Lock()
         """Held by the one who refreshes, which may take long."""
@@ -87,6 +90,12 @@ class RepoIndex:
             return self._state
         finally:
             self._refreshing.release()
+
+    def link(self) -> None:
+        """Work out the links of what is read, unless some of it is not: half a graph leads astray."""
+        with self._lock:
+            if self._state.files and not self._state.waiting:
+                self.links = self._graph.links()
 
     def map(
         self,

@@ -2,11 +2,13 @@
 
     async with Selector(workspace, cache) as selector:
         await selector.refresh()
+        await selector.link()  # needs an index of symbols; not waited for where time is short
         selection = await selector.select("the cache middleware is not thread-safe", limit=10)
 
-`refresh` looks at what changed on the disk and may take a while the first time; `select` answers from what is indexed.
-Both work in threads, so the event loop goes on. The cache is a folder of files that can be deleted: a damaged one is
-made anew. Knows no session. May import: errors, index, workspace.
+`refresh` looks at what changed on the disk and may take a while the first time; `link` takes in who uses whom, which
+takes longer; `select` answers from what there is by now and waits for neither. All work in threads, so the event loop
+goes on. The cache is a folder of files that can be deleted: a damaged one is made anew.
+Knows no session. May import: errors, index, workspace.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from agi.index.history import Past
 from agi.index.lexical import Tables
 from agi.index.postings import Postings
 from agi.index.ranking import Ranked, State, rank
+from agi.index.repo import RepoIndex
 from agi.workspace.handle import Workspace
 
 MOST_SELECTED = 500
@@ -66,9 +69,17 @@ class Selection(Struct, frozen=True):
 class Selector:
     """Selects from one workspace; several in several processes may share a cache folder."""
 
-    def __init__(self, workspace: Workspace, cache: Path, *, embedder: Embedder | None = None) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        cache: Path,
+        *,
+        index: RepoIndex | None = None,
+        embedder: Embedder | None = None,
+    ) -> None:
         self._workspace = workspace
         self._kept = Postings(cache)
+        self._index = index
         self._embedder = embedder
         self._refreshing = asyncio.Lock()
         self._state: tuple[tuple[int, int], State] | None = None
@@ -81,6 +92,13 @@ class Selector:
             await self._read_history()
             self._complete = built.complete
             return built
+
+    async def link(self) -> None:
+        """Bring up to date who uses whom; until that was done once, files are ranked without it."""
+        if self._index is not None:
+            index = self._index
+            await _in_thread(lambda stop: index.refresh(self._workspace, stop=stop))
+            await _in_thread(lambda _: index.link())
 
     async def select(self, text: str, limit: int = 20) -> Selection:
         """The files a text is about, from what is indexed now."""
@@ -149,7 +167,9 @@ class Selector:
         if self._state is None or self._state[0] != version:
             past = Past(history.unpack(self._kept.history()[1]))
             self._state = version, State(Tables(self._kept.files()), past)
-        return self._state[1], self._kept
+        state = self._state[1]
+        state.links = None if self._index is None else self._index.links
+        return state, self._kept
 
     async def _reordered(self, embedder: Embedder, text: str, ranked: list[Ranked]) -> list[Ranked]:
         """The first ones in an order that also goes by meaning, as far as a server tells it."""
