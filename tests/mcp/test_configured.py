@@ -13,6 +13,7 @@ from agi.errors import ConfigError, Conflict, NotFound
 from .conftest import World, raw, until
 
 
+@pytest.mark.threat("T24")
 async def test_an_untrusted_projects_servers_are_told_and_not_started(world: World) -> None:
     """Both files of it; and how to change that is said."""
     world.trusted = False
@@ -109,6 +110,7 @@ async def test_a_variable_that_is_missing_is_named(world: World) -> None:
     assert "${NOT_SET_ANYWHERE}, which is not set" in problem.message
 
 
+@pytest.mark.threat("T33")
 async def test_the_key_of_a_provider_goes_to_no_server(world: World) -> None:
     """Whoever asks for it, and however."""
     world.env["ANTHROPIC_API_KEY"] = "sk-very-secret"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from agi.mcp.defining import LARGEST_SUM, MOST_TOOLS, RawTool, define, depth_of, digest
 
 
@@ -9,6 +11,8 @@ def tool(name: str = "t", description: str = "", **schema: object) -> RawTool:
     return RawTool(name=name, description=description, schema={"type": "object", **schema})
 
 
+@pytest.mark.advisory("tool poisoning")
+@pytest.mark.threat("T34")
 def test_every_text_of_a_schema_is_cleaned():
     """A model reads all of it, not only the description."""
     hidden = {"properties": {"x": {"type": "string", "description": "a\x1b[31mb\u200b\u202ec", "enum": ["\x07v"]}}}

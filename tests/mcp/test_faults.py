@@ -119,6 +119,7 @@ async def test_a_canceled_call_ends_at_once(world: World) -> None:
     assert time.monotonic() - began < 1
 
 
+@pytest.mark.threat("T34")
 @pytest.mark.parametrize(
     ("mode", "said"),
     [
@@ -136,6 +137,20 @@ async def test_an_answer_that_cannot_be_used_is_a_failed_call(world: World, mode
     assert (await world.status("bad")).state == "ready"
 
 
+@pytest.mark.threat("T34")
+async def test_ten_megabytes_of_text_are_shown_by_their_ends_and_kept_clean(world: World) -> None:
+    """The model gets a part of it, without what acts on a terminal; the rest is a file, and the server goes on."""
+    world.name(bad=raw("long"))
+    result = await world.use(ECHO)
+
+    assert result.ok
+    assert len(text(result)) < 100_000
+    assert text(result).endswith("the end")
+    assert not {"\x1b", "\u202e"} & set(text(result))
+    assert (await world.status("bad")).state == "ready"
+
+
+@pytest.mark.threat("T34")
 async def test_a_number_no_program_could_hold_is_left_out(world: World) -> None:
     """The text is shown all the same."""
     world.name(bad=raw("huge_number"))
@@ -153,6 +168,7 @@ async def test_what_a_server_asks_of_us_is_refused(world: World) -> None:
     assert "Sampling not supported" in said
 
 
+@pytest.mark.threat("T34")
 async def test_names_that_come_twice_count_for_neither(world: World) -> None:
     """Which of the two would be called could not be told."""
     world.name(bad=raw("twice"))
@@ -162,6 +178,7 @@ async def test_names_that_come_twice_count_for_neither(world: World) -> None:
     assert [(one.tool, one.code) for one in loaded.problems] == [("same", "tool_invalid")]
 
 
+@pytest.mark.threat("T34")
 async def test_a_schema_that_is_wrong_costs_its_own_tool(world: World) -> None:
     """What is wrong with each is told."""
     world.name(bad=raw("invalid"))
@@ -174,6 +191,8 @@ async def test_a_schema_that_is_wrong_costs_its_own_tool(world: World) -> None:
     assert "larger than" in told["huge"]
 
 
+@pytest.mark.advisory("tool poisoning")
+@pytest.mark.threat("T34")
 async def test_a_description_hides_nothing_and_is_not_endless(world: World) -> None:
     """What a model reads is what a person sees."""
     world.name(bad=raw("poisoned"))

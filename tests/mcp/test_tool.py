@@ -43,6 +43,7 @@ async def test_a_failure_of_the_tool_is_a_failed_call(good: World) -> None:
     assert result.error == "Error executing tool fail"
 
 
+@pytest.mark.threat("T34")
 async def test_text_comes_without_what_acts_or_hides(good: World) -> None:
     """Escape sequences and characters nobody sees are taken out."""
     assert text(await good.use("mcp__good__look", what="it")) == "it is here"
@@ -111,6 +112,7 @@ async def test_a_projects_server_is_not_believed(world: World) -> None:
     assert (kinds["mcp__good__add"], kinds["mcp__good__look"]) == (ToolKind.READ, ToolKind.NET)
 
 
+@pytest.mark.threat("T33")
 async def test_a_server_gets_its_own_variables_and_no_others(world: World) -> None:
     """What looks like a secret is learned by who keeps secrets out of the log."""
     world.env.update(MY_TOKEN="a-token-of-mine", SECRET_SAUCE="not-for-it")

@@ -6,6 +6,8 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
+
 from agi.testing.box import daemon_in_a_box
 
 RAW = Path(__file__).parent.parent / "mcp" / "servers" / "raw.py"
@@ -37,6 +39,7 @@ async def test_servers_are_listed_tried_and_approved(tmp_path: Path) -> None:
         assert (len(approved["tools"]), approved["changes"]) == (1, [])
 
 
+@pytest.mark.threat("T7")
 async def test_what_is_not_there_is_said(tmp_path: Path) -> None:
     """And a request that names a program is refused as malformed."""
     name(tmp_path, "plain")

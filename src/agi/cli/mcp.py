@@ -1,6 +1,6 @@
-"""`agi mcp`: the MCP servers agents can use here: list, add, remove, try, approve.
+"""`agi mcp`: the MCP servers agents can use here: list, add, remove, try, approve; and serve, to be one.
 
-May import: errors, config, client, cli.
+May import: errors, config, client, cli; environment and server, late, for `serve`.
 """
 
 from __future__ import annotations
@@ -138,6 +138,20 @@ def _show(server: McpServer) -> None:
             say(f"  {said}")
 
 
+def _serve(arguments: Arguments, rest: list[str]) -> int:
+    if rest:
+        raise usage("mcp", "`agi mcp serve` takes no name.")
+    from agi.client.running import running_daemon  # late: nothing else here needs them
+    from agi.environment import forget_keys
+    from agi.server.mcp_stdio import StdioSettings, serve
+
+    settings = place(arguments)
+    forget_keys()  # `settings.env` has them
+    told = StdioSettings(project=settings.project, home_config=settings.home_config, env=settings.env)
+    asyncio.run(serve(told, lambda: running_daemon(settings.project), say))
+    return exits.OK
+
+
 def _approve(arguments: Arguments, rest: list[str]) -> int:
     if len(rest) not in (1, 2):
         raise usage("mcp", "`agi mcp approve` needs the name of a server, and may name one of its tools.")
@@ -177,5 +191,12 @@ def _say(problem: McpProblem) -> None:
     say(f"{of}: {line(problem.message, 500)} {line(problem.hint, 300)}".rstrip())
 
 
-ACTIONS: dict[str, Action] = {"list": _list, "add": _add, "rm": _rm, "test": _test, "approve": _approve}
+ACTIONS: dict[str, Action] = {
+    "list": _list,
+    "add": _add,
+    "rm": _rm,
+    "test": _test,
+    "approve": _approve,
+    "serve": _serve,
+}
 """What can be done with servers, by its word."""

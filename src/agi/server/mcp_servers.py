@@ -5,10 +5,9 @@ No request can name a program: servers are configured in files. May import: prot
 
 from __future__ import annotations
 
-from starlette.types import ASGIApp
-
 from agi.protocol.mcp import ApproveMcp, McpList, McpServer, TestMcp
 from agi.server.answers import Json
+from agi.server.asgi import ASGIApp
 from agi.server.request import Request
 from agi.server.routes import Route
 

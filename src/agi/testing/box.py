@@ -34,11 +34,10 @@ from agi.server.limits import make_server
 from agi.server.listening import listen_at
 from agi.server.peer import PeerCheck
 from agi.server.request import AppSettings
-from agi.server.serve import when_started
 from agi.sessions.harness import Harness, HarnessSettings
 
 if TYPE_CHECKING:
-    import uvicorn
+    from agi.server.host import Server
 
 TOKEN = "a-token-for-tests-and-nothing-else"  # noqa: S105
 ENDINGS = ("turn_completed", "turn_failed", "turn_canceled")
@@ -170,7 +169,14 @@ class Daemon:
         self.problems: list[Exception] = []
         """What the application failed of; whatever is left here fails the test."""
         self.http = HttpClient()
+        self.server: Server | None = None
         self._headers = {"authorization": f"Bearer {token}"} if token else {}
+
+    def drop_connections(self) -> None:
+        """Cut every connection, as a network does."""
+        for connection in list(self.server.connections) if self.server else ():
+            if connection.transport is not None:
+                connection.transport.abort()
 
     async def open(self, method: str, path: str, body: object = None, headers: Mapping[str, str] = NOTHING) -> Response:
         """Ask for something and return when the answer begins; bytes are sent as they are, all else as JSON."""
@@ -236,11 +242,14 @@ async def daemon_in_a_box(
     trusted: bool = False,
     settings: AppSettings | None = None,
     env: Mapping[str, str] = NOTHING,
+    port: int = 0,
     around: Callable[[ASGIApp], ASGIApp] = lambda app: app,
+    outside: Callable[[ASGIApp], ASGIApp] = lambda door: door,
 ) -> AsyncIterator[Daemon]:
     """Run a daemon below `folder`; what broke inside is raised at the end.
 
-    `config` is the user's own config file; `around` puts something between the guard and the application.
+    `config` is the user's own config file; `around` puts something between the guard and the application, `outside`
+    before the guard. A `port` is for whoever wants to find it again after a restart.
     """
     project, home = folder / "project", folder / "home"
     for place in (project, home):
@@ -251,12 +260,12 @@ async def daemon_in_a_box(
     told = HarnessSettings(project=project, home_config=home, env=env, trust_once=trusted)
     harness = Harness(told, stand_in=script)
     try:
-        with listen_at("127.0.0.1", 0) as sock:
+        with listen_at("127.0.0.1", port) as sock:
             url = f"http://127.0.0.1:{sock.getsockname()[1]}"
             app = build_app(harness, settings or AppSettings())
             token = TOKEN if auth == "token" else ""
             daemon = Daemon(url, harness, app, script, Folder(project), token)
-            async with _served(daemon, around(app), sock, auth):
+            async with _served(daemon, around(app), sock, auth, outside):
                 await harness.recover()
                 yield daemon
     finally:
@@ -267,13 +276,19 @@ async def daemon_in_a_box(
 
 @contextlib.asynccontextmanager
 async def _served(
-    daemon: Daemon, app: ASGIApp, sock: socket.socket, auth: Literal["auto", "token"]
+    daemon: Daemon,
+    app: ASGIApp,
+    sock: socket.socket,
+    auth: Literal["auto", "token"],
+    outside: Callable[[ASGIApp], ASGIApp],
 ) -> AsyncIterator[None]:
-    guard = GuardSettings(token=TOKEN, port=sock.getsockname()[1], auth=auth)
-    door = Guard(app, guard, log=daemon.lines.append, on_error=daemon.problems.append)
-    server = make_server(door, sock=sock, log=daemon.lines.append, peers=PeerCheck())
+    public = daemon.app.shared.settings.public_url or ""
+    guard = GuardSettings(token=TOKEN, port=sock.getsockname()[1], auth=auth, public=public)
+    door = Guard(app, guard, log=daemon.lines.append, on_error=daemon.problems.append, passes=daemon.app.passes)
+    server = make_server(outside(door), sock=sock, log=daemon.lines.append, peers=PeerCheck())
+    daemon.server = server
     started = asyncio.Event()
-    when_started(server, started.set)
+    server.on_started = started.set
     serving = asyncio.create_task(server.serve())
     await started.wait()
     try:
@@ -281,17 +296,15 @@ async def _served(
     finally:
         daemon.app.stop()
         await daemon.http.close()
-        await _stop(server, serving)
+        await _stop(daemon, server, serving)
 
 
-async def _stop(server: uvicorn.Server, serving: asyncio.Task[None]) -> None:
+async def _stop(daemon: Daemon, server: Server, serving: asyncio.Task[None]) -> None:
     """At once: a polite shutdown takes a quarter of a second, which adds up over a thousand tests."""
     serving.cancel()
     for listener in server.servers:
         listener.close()
-    for connection in list(server.server_state.connections):
-        if connection.transport is not None:
-            connection.transport.abort()
+    daemon.drop_connections()
     with contextlib.suppress(asyncio.CancelledError):
         await serving
-    await asyncio.gather(*server.server_state.tasks)
+    await asyncio.gather(*server.tasks)

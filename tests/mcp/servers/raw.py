@@ -78,6 +78,8 @@ def called(params: dict[str, object]) -> object:
             return {"content": [{"type": "text", "text": "written"}]}
         except OSError as error:
             return {"content": [{"type": "text", "text": str(error)}]}
+    if MODE == "long":
+        return {"content": [{"type": "text", "text": ("\x1b[31mred\u202e " + "x" * 89 + "\n") * 100_000 + "the end"}]}
     if MODE == "flood":
         return {"content": [{"type": "text", "text": "z" * (50 << 20)}]}
     if MODE == "nonsense":
