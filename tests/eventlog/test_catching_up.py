@@ -35,7 +35,7 @@ def snapshot(folder, session_id) -> dict[str, object]:
 
 def said(log, session_id) -> list[bytes]:
     """What the mirror should hold."""
-    return [*(event.envelope() for event in log.read(session_id)), b""]
+    return [*(event.line() for event in log.read(session_id)), b""]
 
 
 def mark(folder) -> str | None:
@@ -92,14 +92,14 @@ async def test_losing_the_database_then_loses_nothing(logs, killed, folder):
     """That is what the mirrors are for."""
     log = logs.open()
     await caught_up(log)
-    before = [event.envelope() for event in log.read(killed[0].id)]
+    before = [event.line() for event in log.read(killed[0].id)]
     await logs.close()
     for path in folder.glob("agi.sqlite*"):
         path.unlink()
 
     rebuild_if_needed(folder, folder / "agi.sqlite", Tables())
 
-    assert [event.envelope() for event in logs.open().read(killed[0].id)] == before
+    assert [event.line() for event in logs.open().read(killed[0].id)] == before
 
 
 async def test_another_process_that_closes_well_hides_nothing(logs, killed, folder):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from agi.eventlog import hub as hubs
 from agi.eventlog.base import LiveDelta
 from agi.eventlog.hub import Hub
@@ -58,6 +60,7 @@ def test_who_left_is_not_told():
     assert not hub.has_listeners
 
 
+@pytest.mark.threat("T40")
 def test_a_slow_subscriber_is_marked_and_costs_no_memory(monkeypatch):
     """At the limit the buffer is dropped and stays empty; others are not affected."""
     monkeypatch.setattr(hubs, "BUFFER", 3)

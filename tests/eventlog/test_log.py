@@ -307,6 +307,7 @@ async def test_arguments_written_over_several_lines_take_one_line_of_the_log(log
     assert json.loads(bytes(stored.tool_call.input)) == json.loads(written)
 
 
+@pytest.mark.threat("T37")
 async def test_known_secrets_do_not_reach_the_file(logs, tell, folder):
     """A secret the log was told of is not found in any of its files."""
     log = logs.open(redactor=Redactor(["hunter2-hunter2"]))

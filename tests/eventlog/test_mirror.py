@@ -42,7 +42,7 @@ async def test_the_mirror_says_what_the_log_says(log, story, place):
     await asyncio.gather(*(story.note(f"{n} with a\nbreak") for n in range(50)))
     await log.mirrored()
 
-    assert lines(place) == [*(event.envelope() for event in log.read(story.id)), b""]
+    assert lines(place) == [*(event.line() for event in log.read(story.id)), b""]
 
 
 async def test_the_snapshot_says_how_the_session_stands(log, story, place):
@@ -72,6 +72,7 @@ async def test_a_piece_of_text_does_not_rewrite_the_snapshot(log, story, place):
     assert (place / "session.json").stat().st_ino == before
 
 
+@pytest.mark.threat("T17")
 async def test_the_mirror_is_private(logs, tell, folder):
     """Folders 0700, files 0600, whatever the umask says."""
     before = os.umask(0)
@@ -100,7 +101,7 @@ async def test_half_a_line_costs_only_itself(logs, tell, folder):
     await story.note()
     await story.log.mirrored()
 
-    envelopes = [event.envelope() for event in story.log.read(story.id)]
+    envelopes = [event.line() for event in story.log.read(story.id)]
     torn = envelopes[2][:-19]
     assert path.read_bytes().split(b"\n") == [*envelopes[:2], torn, *envelopes[2:], b""]
 
@@ -115,7 +116,7 @@ async def test_what_a_killed_process_kept_from_the_mirror_is_made_up_for(log, st
     await story.note("after")
     await log.mirrored()
 
-    assert lines(place) == [*(event.envelope() for event in log.read(story.id)), b""]
+    assert lines(place) == [*(event.line() for event in log.read(story.id)), b""]
 
 
 async def test_many_sessions_share_few_open_files(log, tell, folder, monkeypatch):
@@ -130,9 +131,10 @@ async def test_many_sessions_share_few_open_files(log, tell, folder, monkeypatch
 
     assert len(log.mirror._files) == 2
     for story in stories:
-        assert lines(folder / "sessions" / story.id) == [*(one.envelope() for one in log.read(story.id)), b""]
+        assert lines(folder / "sessions" / story.id) == [*(one.line() for one in log.read(story.id)), b""]
 
 
+@pytest.mark.threat("T17")
 async def test_a_link_in_the_mirrors_place_is_not_followed(logs, tell, folder, tmp_path):
     """A planted link leads nowhere; the log itself goes on, and the failure is known."""
     victim = tmp_path / "victim"
@@ -215,7 +217,7 @@ def test_the_last_whole_line_is_found_however_long_it_is(tmp_path, padding):
     """Also behind half a line, and behind lines that are none."""
     session_id = new_id(SESSION)
     data = ev.Notice(code="n", message="x" * padding)
-    envelopes = [ev.Event.of(seq, TS, session_id, None, data).envelope() for seq in range(1, 6)]
+    envelopes = [ev.Event.of(seq, TS, session_id, None, data).line() for seq in range(1, 6)]
     path = tmp_path / "events.ndjson"
     for content, last in (
         (b"", 0),
@@ -234,8 +236,8 @@ def test_a_line_that_is_not_of_this_log_is_not_its_last(tmp_path):
     """Of another session, beyond the newest event, or nested so deeply that it cannot be read."""
     session_id = new_id(SESSION)
     data = ev.Notice(code="n", message="x")
-    ours, ahead = (ev.Event.of(seq, TS, session_id, None, data).envelope() for seq in (3, 99))
-    foreign = ev.Event.of(4, TS, new_id(SESSION), None, data).envelope()
+    ours, ahead = (ev.Event.of(seq, TS, session_id, None, data).line() for seq in (3, 99))
+    foreign = ev.Event.of(4, TS, new_id(SESSION), None, data).line()
     path = tmp_path / "events.ndjson"
     path.write_bytes(b"\n".join([ours, foreign, ahead, DEEP, b""]))
     fd = open_mirror(path)
@@ -257,7 +259,7 @@ async def test_a_line_that_cannot_be_read_costs_the_mirror_nothing(logs, tell, f
     async with asyncio.timeout(10):
         await story.log.mirrored()
 
-    assert path.read_bytes().endswith(DEEP + b"\n" + event.envelope() + b"\n")
+    assert path.read_bytes().endswith(DEEP + b"\n" + event.line() + b"\n")
     assert story.log.mirror.failure is None
 
 
@@ -277,7 +279,7 @@ async def test_whatever_fails_the_mirror_goes_on_and_the_failure_is_known(log, s
     monkeypatch.undo()
     await story.note()
     await log.mirrored()
-    assert lines(folder / "sessions" / story.id) == [*(one.envelope() for one in log.read(story.id)), b""]
+    assert lines(folder / "sessions" / story.id) == [*(one.line() for one in log.read(story.id)), b""]
 
 
 async def test_a_pipe_in_the_mirrors_place_holds_nobody_up(logs, tell, folder):

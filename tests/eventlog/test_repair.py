@@ -20,7 +20,7 @@ from agi.eventlog import repair as repairs
 from agi.eventlog import schema
 from agi.eventlog.base import Cursor
 from agi.eventlog.log import EventLog
-from agi.eventlog.repair import needs_rebuild, rebuild_database, rebuild_if_needed, rebuild_mirrors
+from agi.eventlog.repair import alone_at, needs_rebuild, rebuild_database, rebuild_if_needed, rebuild_mirrors
 from agi.eventlog.rows import read_page
 from agi.eventlog.schema import connect
 from agi.protocol import events as ev
@@ -79,6 +79,11 @@ def forget_database(folder: Path) -> None:
 def rebuild(folder: Path):
     assert needs_rebuild(database(folder), folder)
     return rebuild_database(folder, database(folder), Tables())
+
+
+def bare(lines: list[bytes]) -> list[bytes]:
+    """What lines of a mirror say, whatever their place in a chain."""
+    return [ev.parse_envelope(line).envelope() for line in lines]
 
 
 def notices(found: list[ev.Event]) -> list[int]:
@@ -158,6 +163,7 @@ def test_a_healthy_database_needs_nothing(folder, told):
     assert not needs_rebuild(folder / "elsewhere" / "agi.sqlite", folder / "elsewhere")
 
 
+@pytest.mark.threat("T50")
 def test_a_deleted_database_comes_back_row_by_row(folder, told):
     """All tables are as they were; only the epoch is new."""
     before = rows(folder)
@@ -204,8 +210,12 @@ async def test_a_rebuilt_log_goes_on(folder, logs, follow, tell):
     assert snapshot["epoch"] == 1  # of its last change of state
 
 
+@pytest.mark.threat("T45")
 def test_a_mirror_cut_at_any_byte_keeps_its_whole_lines(folder, short):
-    """Of the last three records, whatever is whole is there; the cut one is set aside; the log can be written again."""
+    """Of the last three records, whatever is whole is there; a cut one is set aside, and the log says so.
+
+    It can be written again, also behind what was said of the damage.
+    """
     path = mirror(folder, short)
     whole = path.read_bytes()
     lines = whole.splitlines()
@@ -217,30 +227,62 @@ def test_a_mirror_cut_at_any_byte_keeps_its_whole_lines(folder, short):
         report = rebuild(folder)
         complete = [line for line in lines if line in whole[:end].split(b"\n")]
         cut = [line for line in whole[:end].split(b"\n") if line and line not in lines]
+        found = events(folder, short)
 
-        assert [one.envelope() for one in events(folder, short)] == complete
+        assert [one.line() for one in found[: len(complete)]] == complete
+        assert notices(found) == [len(complete) + 1] * len(cut)
+        assert len(found) == len(complete) + len(cut)
+        if end % 20 == 0:
+            assert written_again(folder, short) == len(found) + 1
         assert [Path(aside).read_bytes() for aside in report.set_aside] == [line + b"\n" for line in cut]
 
 
+def written_again(folder: Path, session_id: str) -> int:
+    """Append an event and read it back; gives its number."""
+
+    async def write() -> int:
+        log = EventLog(folder, Tables())
+        try:
+            (event,) = await log.append(session_id, [(None, ev.Notice(code="after", message="on"))])
+            (kept,) = log.read(session_id, event.seq - 1, 10)
+            assert kept.data == event.data
+            return event.seq
+        finally:
+            await log.close()
+
+    return asyncio.run(write())
+
+
+@pytest.mark.threat("T45")
 @pytest.mark.parametrize("mask", [0x01, 0x80, 0xFF])
 def test_a_flipped_byte_costs_at_most_its_own_record(folder, short, mask):
-    """Every other event is as it was, the numbers are dense, and the session can be read and listed."""
+    """Every other event is as it was, the numbers are dense, and the session can be read and listed.
+
+    Each byte of the last three records is flipped by one of the masks; the log says where it was damaged.
+    """
     path = mirror(folder, short)
     whole = path.read_bytes()
     lines = whole.splitlines()
     start = len(b"\n".join(lines[:3])) + 1
-    for at in range(start, start + len(lines[3]) + 1):
+    for at in range(start + (0x01, 0x80, 0xFF).index(mask), len(whole), 3):
         forget_database(folder)
         path.write_bytes(whole[:at] + bytes([whole[at] ^ mask]) + whole[at + 1 :])
-        rebuild(folder)
+        report = rebuild(folder)
         found = events(folder, short)
 
         assert [one.seq for one in found] == list(range(1, len(found) + 1))
         kept = {one.envelope() for one in found}
-        neighbours = lines[:3] + lines[5:] + ([lines[4]] if at < start + len(lines[3]) else [])
-        assert kept.issuperset(neighbours), at
+        damaged = whole[:at].count(b"\n")
+        ends_a_line = whole[at : at + 1] == b"\n"
+        hit = {damaged, damaged + 1} if ends_a_line else {damaged}
+        assert kept.issuperset(bare([line for n, line in enumerate(lines) if n not in hit])), at
+        if kept != set(bare(lines)):
+            # What is no event any more is kept beside it; what became another one no longer fits the chain.
+            assert notices(found) or report.anew, at
+            assert bool(report.set_aside) or report.anew, at
 
 
+@pytest.mark.threat("T46")
 def test_a_deleted_line_leaves_a_notice_in_its_place(folder, told):
     """The numbers of all others stay; what is lost is said, in the log and in the report."""
     path = mirror(folder, told[0])
@@ -252,10 +294,11 @@ def test_a_deleted_line_leaves_a_notice_in_its_place(folder, told):
 
     found = events(folder, told[0])
     assert notices(found) == [6]
-    assert [one.envelope() + b"\n" for one in found if one.seq != 6] == lines[:5] + lines[6:]
+    assert [one.envelope() for one in found if one.seq != 6] == bare(lines[:5] + lines[6:])
     assert report.lost == 1
 
 
+@pytest.mark.threat("T46")
 def test_a_block_of_zeros_hides_nothing_but_itself(folder, told):
     """Records under it become notices, all others and the other session are whole, the block is set aside."""
     before = rows(folder)
@@ -271,7 +314,7 @@ def test_a_block_of_zeros_hides_nothing_but_itself(folder, told):
 
     found = events(folder, told[0])
     assert notices(found) == [8, 9]
-    assert [one.envelope() for one in found if one.seq not in (8, 9)] == lines[:7] + lines[9:]
+    assert [one.envelope() for one in found if one.seq not in (8, 9)] == bare(lines[:7] + lines[9:])
     assert [row for row in rows(folder)["events"] if row[0] == told[1]] == [
         row for row in before["events"] if row[0] == told[1]
     ]
@@ -306,7 +349,7 @@ def test_a_session_whose_beginning_is_lost_is_not(folder, told, snapshot):
     rebuild(folder)
 
     found = events(folder, told[0])
-    assert [one.envelope() + b"\n" for one in found[1:-1]] == lines[1:]
+    assert [one.envelope() for one in found[1:-1]] == bare(lines[1:])
     assert notices(found) == [len(lines) + 1]
     db = connect(database(folder))
     state = queries.session_state(db, told[0])
@@ -386,7 +429,9 @@ def test_a_line_that_does_not_belong_is_set_aside(folder, short, line):
 
     report = rebuild(folder)
 
-    assert [one.envelope() for one in events(folder, short)] == lines
+    found = events(folder, short)
+    assert [one.line() for one in found[:6]] == lines
+    assert [one.seq for one in found[6:]] == notices(found)  # at most that something stood there
     assert [Path(aside).read_bytes() for aside in report.set_aside] == [strange + b"\n"]
 
 
@@ -404,6 +449,7 @@ def test_events_of_a_newer_version_are_kept(folder, short):
     assert events(folder, short)[-1].envelope() == line
 
 
+@pytest.mark.threat("T50")
 @pytest.mark.parametrize(
     "garbage", [b"garbage" * 2000, bytes(20_000), os.urandom(9000)], ids=["text", "zeros", "noise"]
 )
@@ -538,10 +584,12 @@ def test_of_many_processes_that_find_the_same_damage_one_rebuilds(folder, told):
     before = rows(folder)
     forget_database(folder)
     reports: list[object] = []
-    threads = [
-        threading.Thread(target=lambda: reports.append(rebuild_if_needed(folder, database(folder), Tables())))
-        for _ in range(4)
-    ]
+
+    def start() -> None:
+        with alone_at(database(folder)):
+            reports.append(rebuild_if_needed(folder, database(folder), Tables()))
+
+    threads = [threading.Thread(target=start) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -552,6 +600,7 @@ def test_of_many_processes_that_find_the_same_damage_one_rebuilds(folder, told):
     assert rebuild_if_needed(folder, database(folder), Tables()) is None
 
 
+@pytest.mark.threat("T46")
 def test_a_database_damaged_in_the_middle_gives_back_the_rest(folder):
     """Without any mirror, what lies before and behind the damaged pages is found; the hole is full of notices."""
 
@@ -641,6 +690,7 @@ def test_a_database_of_a_newer_version_is_refused_not_rebuilt(folder, told):
     assert database(folder).read_bytes() == before
 
 
+@pytest.mark.threat("T17")
 def test_links_in_the_data_folder_are_not_followed(folder, told, tmp_path):
     """A repository may come with a data folder: its links neither leak files nor overwrite them."""
     victim = tmp_path / "victim"

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import os
+import signal
 import sqlite3
 import stat
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import pytest
 
+import agi
 from agi.errors import Damaged, StorageError
-from agi.eventlog.schema import BUSY_MS, STEPS, connect, prepare, unreadable
+from agi.eventlog.schema import BUSY_MS, CACHE_KB, STEPS, connect, prepare, unreadable
 from agi.views.tables import Tables
 
 ALL = (*STEPS, *Tables.steps)
+SOURCE = str(Path(agi.__file__).parent.parent)
 
 
 @pytest.fixture
@@ -26,19 +32,16 @@ def pragma(db: sqlite3.Connection, name: str) -> object:
 
 
 def test_every_connection_has_the_settings_the_log_relies_on(path):
-    """WAL, full sync, foreign keys and a long wait for locks; SQLite's own defaults are none of these."""
+    """WAL, full sync, foreign keys, a long wait for locks, few pages kept; SQLite's own defaults are none of these."""
     prepare(path, ALL)
     db = connect(path)
 
-    assert [pragma(db, name) for name in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")] == [
-        "wal",
-        2,
-        1,
-        BUSY_MS,
-    ]
+    names = ("journal_mode", "synchronous", "foreign_keys", "busy_timeout", "cache_size")
+    assert [pragma(db, name) for name in names] == ["wal", 2, 1, BUSY_MS, -CACHE_KB]
     db.close()
 
 
+@pytest.mark.threat("T17")
 def test_the_file_and_its_folder_are_private(path):
     """Nobody else on the machine reads along, whatever the umask says."""
     before = os.umask(0)
@@ -68,6 +71,7 @@ def test_steps_are_taken_once(path):
     db.close()
 
 
+@pytest.mark.threat("T55")
 def test_a_step_that_fails_leaves_the_file_as_it_was(path):
     """All steps are taken in one transaction."""
     prepare(path, STEPS)
@@ -85,6 +89,36 @@ def test_a_step_that_fails_leaves_the_file_as_it_was(path):
     db.close()
 
 
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from agi.eventlog.schema import STEPS, prepare
+
+def half(db):
+    db.execute("CREATE TABLE half (x)")
+    db.execute("INSERT INTO half VALUES (zeroblob(1000000))")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+prepare(Path(sys.argv[1]), (*STEPS, half))
+"""
+
+
+@pytest.mark.threat("T55")
+def test_a_step_that_is_killed_leaves_the_file_as_it_was(path):
+    """Old or new, never half: the next start finds what was there before, and can take the step."""
+    prepare(path, STEPS)
+    done = subprocess.run([sys.executable, "-c", KILLED, str(path)], env={"PYTHONPATH": SOURCE}, capture_output=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+
+    db = connect(path)
+    assert pragma(db, "user_version") == len(STEPS)
+    assert db.execute("SELECT count(*) FROM sqlite_master WHERE name='half'").fetchone()[0] == 0
+    assert db.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
+    db.close()
+    prepare(path, (*STEPS, lambda db: db.execute("CREATE TABLE half (x)")))
+
+
+@pytest.mark.threat("T55")
 def test_a_file_of_a_newer_version_is_refused_and_not_touched(path):
     """An old agi does not write into a new database."""
     prepare(path, ALL)

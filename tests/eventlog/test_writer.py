@@ -135,6 +135,7 @@ async def test_everybody_hears_before_the_first_caller_goes_on(slips):
     assert order == ["told", "told", "first", "second"]
 
 
+@pytest.mark.threat("T48")
 async def test_a_failing_disk_stops_the_writer(slips):
     """After an I/O error nobody knows what reached the disk, so nothing is tried again and nothing more is taken."""
     slips.hold_up()
@@ -251,6 +252,7 @@ async def fill(log, story) -> int:
     raise AssertionError("the disk never got full")
 
 
+@pytest.mark.threat("T47")
 @pytest.mark.parametrize("ballast", range(0, 500_000, 45_000))
 async def test_a_full_disk_loses_nothing_and_is_got_over(small_disk, tell, ballast):
     """Appends fail whole and with a clear error, what was acknowledged is there, and with space again all goes on."""
@@ -269,7 +271,7 @@ async def test_a_full_disk_loses_nothing_and_is_got_over(small_disk, tell, balla
     await log.mirrored()
     mirror = small_disk / ".agi" / "sessions" / story.id / "events.ndjson"
     lines = mirror.read_bytes().split(b"\n")
-    whole = [event.envelope() for event in log.read(story.id, limit=5000)]
+    whole = [event.line() for event in log.read(story.id, limit=5000)]
     assert [line for line in lines if line in whole] == whole
     await log.close()
     db = connect(small_disk / ".agi" / "agi.sqlite")

@@ -1,4 +1,4 @@
-"""Events of one session on their way to disk: numbered, stored and projected in one transaction, mirrored, then told.
+"""Events of one session on their way to disk: numbered, chained, stored and projected at once, mirrored, then told.
 
 Runs on the writer's thread, save for the telling. May import: errors, protocol, eventlog.
 """
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from agi.errors import NotFound
-from agi.eventlog import leases
+from agi.eventlog import chain, leases
 from agi.eventlog.base import Check, Lease, Projection
 from agi.eventlog.mirror import STATE_CHANGES, Mirror
 from agi.eventlog.rows import insert
@@ -30,6 +30,9 @@ class Target(Protocol):
     projection: Projection
     mirror: Mirror
     watch: Watch
+
+    def observed(self, events: Sequence[Event]) -> None:
+        """Show them to whoever observes what this process writes."""
 
 
 class Append(Job[list[Event]]):
@@ -66,13 +69,16 @@ class Append(Job[list[Event]]):
         return events
 
     def _numbered(self, db: sqlite3.Connection, found: Sequence[Encoded]) -> list[Event]:
-        seq = db.execute("SELECT max(seq) FROM events WHERE session_id=?", (self._session_id,)).fetchone()[0] or 0
+        newest = "SELECT seq, hash FROM events WHERE session_id=? ORDER BY seq DESC LIMIT 1"
+        seq, before = db.execute(newest, (self._session_id,)).fetchone() or (0, "")
         if found and not seq and found[0][1] != SessionCreated.TYPE:
             raise no_session(self._session_id)  # deleted meanwhile: a late word must not bring back half of it
-        return [
-            Event(seq + n, self._ts, self._session_id, turn_id, kind, raw)
-            for n, (turn_id, kind, raw) in enumerate(found, 1)
-        ]
+        events: list[Event] = []
+        for n, (turn_id, kind, raw) in enumerate(found, 1):
+            event = Event(seq + n, self._ts, self._session_id, turn_id, kind, raw)
+            before = event.hash = chain.link(before, event)
+            events.append(event)
+        return events
 
     def committed(self) -> None:
         """The mirror follows."""
@@ -83,6 +89,7 @@ class Append(Job[list[Event]]):
         """Everybody hears of it."""
         if self.result:
             self._log.watch.hear(self.result, self._last_id)
+            self._log.observed(self.result)
 
 
 def no_session(session_id: str) -> NotFound:

@@ -16,6 +16,8 @@ Item = Event | LiveDelta
 BUFFER = 2048
 DELETED = "session_deleted"
 """What listeners hear when their session is gone; never in a log."""
+EVERY = "*"
+"""In the place of a session: who listens to it hears of all of them, and of DELETED whenever one may be gone."""
 
 
 class Subscription:
@@ -153,7 +155,8 @@ class Hub:
         self._call_listeners(Event(0, "", session_id, None, DELETED, b"{}"))
 
     def _call_listeners(self, event: Event) -> None:
-        for listener in tuple(self._listeners.get(event.session_id, ())):
+        everywhere = self._listeners.get(EVERY, ()) if event.session_id != EVERY else ()
+        for listener in (*self._listeners.get(event.session_id, ()), *everywhere):
             try:
                 listener(event)
             except Exception as error:  # one listener's failure keeps nobody else from hearing of it

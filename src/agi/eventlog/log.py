@@ -65,6 +65,8 @@ class EventLog:
         self.mirror = Mirror(folder / "sessions", self.path)
         self._writer = Writer(self.path, projection.rolled_back)
         self._catching_up: CatchingUp | None = None
+        self.observers: list[Callable[[Sequence[Event]], None]] = []
+        """Called with what this process made durable, on the event loop; one that fails keeps nobody from hearing."""
 
     async def append(
         self, session_id: str, entries: Entries, *, lease: Lease | None = None, check: Check | None = None
@@ -88,6 +90,15 @@ class EventLog:
     def _encoded(self, entries: Sequence[Entry]) -> list[Encoded]:
         clean = self.redactor.clean
         return [(turn_id, data.TYPE, one_line(clean(encode_data(data)))) for turn_id, data in entries]
+
+    def observed(self, events: Sequence[Event]) -> None:
+        """Show the observers what was made durable here."""
+        for observer in self.observers:
+            try:
+                observer(events)
+            except Exception as error:
+                context = {"message": "An observer of the log failed.", "exception": error}
+                asyncio.get_running_loop().call_exception_handler(context)
 
     def say_live(self, session_id: str, turn_id: str | None, seq: int, data: ModelOutputDelta) -> None:
         """Show open text to live followers before it is in the log."""

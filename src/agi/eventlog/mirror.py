@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import queue
 import re
-import shutil
 import stat
 import threading
 from collections import OrderedDict
@@ -32,6 +31,8 @@ STATE_CHANGES = ENDINGS | {
     "session_created",
     "session_updated",
     "message_added",
+    "steer_requested",
+    "message_steered",
     "turn_requested",
     "turn_started",
     "turn_resumed",
@@ -111,7 +112,7 @@ class Mirror:
     def _write(self, session_id: str, events: Sequence[Event], snapshot: bytes | None) -> None:
         try:
             fd = self._file(session_id, events[0].seq)
-            _write_all(fd, b"".join(b"%b\n" % event.envelope() for event in events))
+            _write_all(fd, b"".join(b"%b\n" % event.line() for event in events))
             self._written[session_id] = events[-1].seq
             if snapshot is not None:
                 replace_file(session_folder(self.folder, session_id) / "session.json", snapshot)
@@ -157,7 +158,7 @@ class Mirror:
             while page := [
                 one for one in read_page(db, session_id, last, min(PAGE, first - 1 - last)) if one.seq < first
             ]:
-                _write_all(fd, b"".join(b"%b\n" % event.envelope() for event in page))
+                _write_all(fd, b"".join(b"%b\n" % event.line() for event in page))
                 last = page[-1].seq
 
     def _close(self, session_id: str) -> None:
@@ -168,6 +169,8 @@ class Mirror:
 
     def _remove(self, session_id: str) -> None:
         self._close(session_id)
+        import shutil  # late: it brings archives along, and hardly any run deletes something
+
         shutil.rmtree(session_folder(self.folder, session_id), ignore_errors=True)
 
 

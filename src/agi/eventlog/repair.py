@@ -11,18 +11,22 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from msgspec import Struct
 
 from agi.errors import Damaged, StorageError
+from agi.eventlog import chain
 from agi.eventlog.base import Projection
 from agi.eventlog.mirror import replace_file, session_folder
-from agi.eventlog.rows import insert, read_page
+from agi.eventlog.rows import SELECT, from_row, insert, read_page
 from agi.eventlog.salvage import (
     Events,
     Reading,
+    Salvaged,
+    chosen,
+    companions,
     mirrors,
     read_database,
     read_file,
@@ -35,6 +39,10 @@ from agi.protocol.events import Event
 from agi.protocol.ids import SESSION, is_id
 
 BATCH = 2000
+LOCK = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+"""How a lock is opened: not through a link, and without waiting for the other end of a pipe."""
+ORIGIN = "origin"
+"""The file that says whose a data folder is; its database says the same."""
 
 
 class Repair(Struct, kw_only=True):
@@ -45,7 +53,11 @@ class Repair(Struct, kw_only=True):
     lost: int = 0
     """Events that stood in no readable place; a notice stands there now."""
     set_aside: list[str] = []
+    unread: list[str] = []
+    """Mirrors that could not be read; they stand where they stood."""
     mirrors: int = 0
+    anew: list[str] = []
+    """Where the chain of a log could not be kept, as `session:event`."""
 
 
 def needs_rebuild(database: Path, folder: Path) -> bool:
@@ -64,20 +76,46 @@ def needs_rebuild(database: Path, folder: Path) -> bool:
 
 
 def rebuild_if_needed(folder: Path, database: Path, projection: Projection) -> Repair | None:
-    """Look and rebuild; of several processes that find the same damage at the same time, one does it."""
-    if not needs_rebuild(database, folder):
-        return None
-    database.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    lock = os.open(database.with_name(database.name + ".lock"), os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    """Look and rebuild, within `alone_at`: of several processes that find the same damage at once, one does it."""
+    return rebuild_database(folder, database, projection) if needs_rebuild(database, folder) else None
+
+
+@contextmanager
+def alone_at(database: Path) -> Iterator[None]:
+    """Be the only one who looks whether this database is to be made, or made again; others wait, and then look."""
+    try:
+        database.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock = os.open(database.with_name(database.name + ".lock"), LOCK, 0o600)
+    except OSError as error:
+        text = f"The data folder {database.parent} cannot be used: {error.strerror}."
+        raise StorageError(text, hint="Check that the folder is writable and holds no link of that name.") from error
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        return rebuild_database(folder, database, projection) if needs_rebuild(database, folder) else None
+        yield
     finally:
         os.close(lock)
 
 
 def rebuild_database(folder: Path, database: Path, projection: Projection) -> Repair:
     """Make the database from every mirror and whatever the old file still tells; the old file is set aside."""
+    return _rebuild(folder, database, projection, read_database(database), None)
+
+
+def rebuild_from_text(folder: Path, database: Path, projection: Projection, origin: str) -> Repair:
+    """Make a database that is not to be believed again, as `origin`: from its mirrors, and from its events as text.
+
+    What it grants or left open is still in it. Without an id it will be doubted at each start: one that went over
+    whole is then set aside under one name, in the place of the one before.
+    """
+    try:
+        return _rebuild(folder, database, projection, read_database(database, is_needed=True), origin)
+    except OSError as error:
+        text = f"{database} was made elsewhere and cannot be made again: {error.strerror}."
+        raise StorageError(text, hint="Remove it, or check who may write to its folder.") from error
+
+
+def _rebuild(folder: Path, database: Path, projection: Projection, old: Salvaged, origin: str | None) -> Repair:
+    """Make it again; `origin` is given if it was somebody else's, and then the mirrors come first."""
     report = Repair()
     fresh = database.with_name(database.name + ".rebuilding")
     _remove(fresh)
@@ -86,13 +124,26 @@ def rebuild_database(folder: Path, database: Path, projection: Projection) -> Re
         db.execute("PRAGMA synchronous=OFF")  # synced once, when it is whole
         projection.epoch = time.time_ns() // 1_000_000
         db.execute("UPDATE meta SET value=? WHERE key='epoch'", (str(projection.epoch),))
-        for session_id, events in _sessions(folder, database, report):
-            _restore(db, folder, session_id, events, projection, report)
+        if origin is None:
+            _mark_again(db, folder)
+        elif origin:
+            db.execute("INSERT INTO meta VALUES (?, ?)", (ORIGIN, origin))
+        for found in _sessions(folder, old, report, is_foreign=origin is not None):
+            _restore(db, folder, found, projection, report)
         db.execute("PRAGMA synchronous=FULL")
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    _set_aside(database, report)
+    if origin is not None:  # before it is there: until what it grants is disowned, by whomever, the folder is nobody's
+        (folder / ORIGIN).unlink(missing_ok=True)
+    _set_aside(database, report, _aside(database, old, origin))
     os.replace(fresh, database)
     return report
+
+
+def _mark_again(db: sqlite3.Connection, folder: Path) -> None:
+    """Write into a rebuilt database whose it is, as far as its folder tells."""
+    with suppress(OSError):
+        origin = read_file(folder / ORIGIN)[:100].decode(errors="replace").strip()
+        db.execute("INSERT INTO meta VALUES (?, ?)", (ORIGIN, origin))
 
 
 def rebuild_mirrors(folder: Path, database: Path, projection: Projection) -> Repair:
@@ -100,13 +151,14 @@ def rebuild_mirrors(folder: Path, database: Path, projection: Projection) -> Rep
     report = Repair()
     with closing(connect(database)) as db:
         _refuse_holes(db, database)
+        _refuse_broken(db, database)
         projection.epoch = int(db.execute("SELECT value FROM meta WHERE key='epoch'").fetchone()[0])
         for (session_id,) in db.execute("SELECT DISTINCT session_id FROM events ORDER BY session_id").fetchall():
             if not is_id(session_id, SESSION):
                 continue  # none of ours; as a path it might lead anywhere
             path = session_folder(folder / "sessions", session_id) / "events.ndjson"
             report.sessions += 1
-            report.mirrors += _mirror_again(path, [event.envelope() for event in _stored(db, session_id)], report)
+            report.mirrors += _mirror_again(path, list(_stored(db, session_id)), report)
             snapshot = projection.snapshot(db, session_id)
             if snapshot is not None:
                 replace_file(path.with_name("session.json"), snapshot)
@@ -132,7 +184,20 @@ def _refuse_holes(db: sqlite3.Connection, database: Path) -> None:
         raise Damaged(f"{database} lacks events of {row[0]}.", hint="Run `agi repair --from-mirrors` to make it again.")
 
 
-def _mirror_again(path: Path, lines: list[bytes], report: Repair) -> bool:
+def _refuse_broken(db: sqlite3.Connection, database: Path) -> None:
+    """What was changed in the database may still be as it was in the mirrors."""
+    before: dict[str, str] = {}
+    for row in db.execute(f"{SELECT} ORDER BY session_id, seq"):
+        event = from_row(row)
+        if is_id(event.session_id, SESSION) and not chain.fits(before.get(event.session_id, ""), event):
+            raise Damaged(
+                f"Event {event.seq} of {event.session_id} in {database} is not as it was written.",
+                hint="Run `agi repair --from-mirrors`: it takes what still fits, and says where the chain begins anew.",
+            )
+        before = {event.session_id: event.hash}
+
+
+def _mirror_again(path: Path, events: list[Event], report: Repair) -> bool:
     """Write a mirror unless it is right; what stood in it and is not in the database is kept beside it."""
     for folder in (path.parent.parent, path.parent):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -140,10 +205,10 @@ def _mirror_again(path: Path, lines: list[bytes], report: Repair) -> bool:
         old = read_file(path)
     except OSError:
         old = b""
-    new = b"".join(b"%b\n" % line for line in lines)
+    new = b"".join(b"%b\n" % event.line() for event in events)
     if old == new:
         return False
-    known = {*lines, b""}
+    known = {b"", *new.split(b"\n"), *(event.envelope() for event in events)}  # older versions wrote no hashes
     strange = [line for line in old.split(b"\n") if line not in known]
     if strange:
         report.set_aside.append(str(set_aside_lines(path, strange)))
@@ -151,56 +216,70 @@ def _mirror_again(path: Path, lines: list[bytes], report: Repair) -> bool:
     return True
 
 
-def _sessions(folder: Path, database: Path, report: Repair) -> Iterator[tuple[str, Events]]:
+class _Found(Struct, frozen=True):
+    """A session's readable events; `is_torn` if its mirror ends in damage and nothing else knows what stood there."""
+
+    session_id: str
+    events: Events
+    is_torn: bool = False
+
+
+def _sessions(folder: Path, old: Salvaged, report: Repair, *, is_foreign: bool) -> Iterator[_Found]:
     """Every session's readable events, from its mirror and the old database together."""
-    salvaged = read_database(database)
     for path in mirrors(folder):
         session_id = path.parent.name
         try:
-            events, damaged = read_mirror(path)
+            events, damaged, is_torn = read_mirror(path)
         except OSError:
-            report.set_aside.append(str(path))  # stays where it is: it cannot be read, but others can
+            report.unread.append(str(path))
             continue
         if damaged:
             report.set_aside.append(str(set_aside_lines(path, damaged)))
-        yield session_id, events | salvaged.pop(session_id, {})
-    yield from salvaged.items()
+        stored = old.sessions.pop(session_id, {})
+        whole = chosen(events, stored) if is_foreign else chosen(stored, events)
+        if any(whole[seq].envelope() != event.envelope() for seq, event in stored.items()):
+            old.is_whole = False
+        yield _Found(session_id, whole, is_torn and bool(events) and not stored)
+    yield from (_Found(session_id, stored) for session_id, stored in old.sessions.items())
 
 
-def _restore(
-    db: sqlite3.Connection, folder: Path, session_id: str, events: Events, projection: Projection, report: Repair
-) -> None:
+def _restore(db: sqlite3.Connection, folder: Path, found: _Found, projection: Projection, report: Repair) -> None:
     """Put a session's events in, dense from 1."""
+    session_id = found.session_id
     mirror = folder / "sessions" / session_id / "events.ndjson"
-    session = Reading(session_id, events)
+    session = Reading(session_id, found.events)
     if not session.has_beginning():
         session.begin_from(read_snapshot(mirror.with_name("session.json")), folder.parent)
-    whole = session.dense()
+    whole = session.dense(is_torn=found.is_torn)
     db.execute("BEGIN")
     for start in range(0, len(whole), BATCH):
         _put(db, whole[start : start + BATCH], projection, session)
     db.execute("COMMIT")
     if session.strange:
         mirror.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        lines = [event.envelope() for event in session.strange]
+        lines = [event.line() for event in session.strange]
         report.set_aside.append(str(set_aside_lines(mirror, lines)))
     report.sessions += bool(whole)
     report.events += len(whole) - session.lost
     report.lost += session.lost
+    report.anew += [f"{session_id}:{seq}" for seq in session.chaining.anew]
 
 
 def _put(db: sqlite3.Connection, page: list[Event], projection: Projection, session: Reading) -> None:
     """Insert and project; an event that does not fit those before it is found by halves and replaced by a notice."""
     db.execute("SAVEPOINT page")
+    mark = session.chaining.mark()
     try:
-        for event in page:
+        chained = [session.chaining.add(event) for event in page]
+        for event in chained:
             insert(db, event)
-        projection.apply(db, session.id, page)
+        projection.apply(db, session.id, chained)
     except sqlite3.OperationalError:
         raise
     except Exception:  # whatever a record that was tampered with makes of the fold or the tables
         db.execute("ROLLBACK TO page")
         projection.rolled_back()
+        session.chaining.back_to(mark)
         half = len(page) // 2
         for part in (page[:half], page[half:]) if half else ([session.replaced(page[0])],):
             _put(db, part, projection, session)
@@ -214,14 +293,34 @@ def _stored(db: sqlite3.Connection, session_id: str) -> Iterator[Event]:
         last = page[-1].seq
 
 
-def _set_aside(database: Path, report: Repair) -> None:
-    aside = database.with_name(f"{database.name}.damaged-{time.time_ns() // 1_000_000}")
-    for suffix in ("", "-wal"):
-        if (file := database.with_name(database.name + suffix)).exists():
-            kept = aside.with_name(aside.name + suffix)
-            os.replace(file, kept)
-            report.set_aside.append(str(kept))
+def _set_aside(database: Path, report: Repair, name: str) -> None:
+    """Keep the old files under another name; the database stands in its place until the new one takes it."""
+    aside = database.with_name(f"{database.name}.{name}")
+    for file in companions(database):
+        os.replace(file, kept := aside.with_name(file.name.replace(database.name, aside.name, 1)))
+        report.set_aside.append(str(kept))
+    if database.exists():
+        _name_again(database, aside)
+        report.set_aside.insert(0, str(aside))
     database.with_name(database.name + "-shm").unlink(missing_ok=True)
+
+
+def _name_again(file: Path, kept: Path) -> None:
+    """Give a file a second name, or where there are none of those, another."""
+    beside = kept.with_name(kept.name + ".new")
+    try:
+        beside.unlink(missing_ok=True)
+        os.link(file, beside)
+        os.replace(beside, kept)
+        beside.unlink(missing_ok=True)  # two names of one file are not replaced
+    except OSError:
+        os.replace(file, kept)
+
+
+def _aside(database: Path, old: Salvaged, origin: str | None) -> str:
+    if origin == "" and old.is_whole and not companions(database):
+        return "foreign"  # the next start doubts again, and nothing is in it that is not in the new one
+    return f"{'damaged' if origin is None else 'foreign'}-{time.time_ns() // 1_000_000}"
 
 
 def _remove(path: Path) -> None:

@@ -11,20 +11,31 @@ import sqlite3
 import stat
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 
 import msgspec
 
-from agi.errors import StorageError
+from agi.errors import Damaged, StorageError
+from agi.eventlog import chain
 from agi.eventlog.rows import SELECT
-from agi.eventlog.schema import UNREADABLE, connect
+from agi.eventlog.schema import BUSY_MS, UNREADABLE, unreadable
 from agi.protocol.events import Event, Notice, SessionCreated, encode_data, parse_envelope
 from agi.protocol.ids import SESSION, is_id
 from agi.protocol.sessions import Session
 from agi.protocol.times import to_millis
 
+MADE = "made"
+"""Stands for the hash of an event that we make, in the place of one that was lost."""
+TICK = 10_000
+"""Steps of SQLite between two looks at the bound."""
+LEAST_LENGTH = 100_000
+"""Room for what is asked, however small the file is."""
 LONGEST_HOLE = 10_000
 """A number that leaves a larger hole before it is damage itself."""
+
+OLD = SELECT.replace(", hash", ", ''")
+"""The same of a database that has no hashes yet."""
 
 Events = dict[int, Event]
 """A session's events by number."""
@@ -38,8 +49,8 @@ def mirrors(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def read_mirror(path: Path) -> tuple[Events, list[bytes]]:
-    """The events of a mirror, and the lines that are none."""
+def read_mirror(path: Path) -> tuple[Events, list[bytes], bool]:
+    """The events of a mirror, the lines that are none, and whether one of those is its last."""
     lines = [line for line in read_file(path).split(b"\n") if line]
     found = [_event_of(line, path.parent.name) for line in lines]
     best: dict[int, int] = {}
@@ -48,7 +59,7 @@ def read_mirror(path: Path) -> tuple[Events, list[bytes]]:
             best[event.seq] = n
     events = {seq: event for seq, n in best.items() if (event := found[n]) is not None}
     kept = {lines[n] for n in best.values()}
-    return events, [line for line in lines if line not in kept]
+    return events, [line for line in lines if line not in kept], bool(lines) and lines[-1] not in kept
 
 
 def _fit(found: Sequence[Event | None], at: int | None) -> int:
@@ -61,20 +72,68 @@ def _fit(found: Sequence[Event | None], at: int | None) -> int:
     return 1 + (before is not None and before.seq == event.seq - 1) + (after is not None and after.seq == event.seq + 1)
 
 
-def read_database(database: Path) -> dict[str, Events]:
-    """The events of a database that may be damaged anywhere, by session."""
-    found: dict[str, Events] = {}
-    try:
-        db = connect(database) if database.exists() else None
-    except StorageError:
-        db = None
-    if db is not None:
-        db.text_factory = bytes  # a row that is not UTF-8 any more must not end the reading
+class Salvaged:
+    """What was read of a database, as text: nothing in it is obeyed, and it is not read for longer than it is large."""
+
+    def __init__(self) -> None:
+        self.sessions: dict[str, Events] = {}
+        self.is_whole = True
+        """Whether every row was read."""
+
+    def read(self, database: Path) -> None:
+        """Take up all events that can be read; raises StorageError where the file is out of reach."""
+        if not database.exists():
+            return
+        self.is_whole = False
+        size = sum(file.stat().st_size for file in (database, *companions(database)))
+        try:
+            with closing(sqlite3.connect(database, timeout=BUSY_MS / 1000, isolation_level=None)) as db:
+                _bound(db, size)
+                if _has_table(db):
+                    self.is_whole = True
+                    self._read(db, size)
+        except UNREADABLE as error:
+            failure = unreadable(database, error)
+            if not isinstance(failure, Damaged) and "interrupted" not in str(error):
+                raise failure from error
+
+    def _read(self, db: sqlite3.Connection, size: int) -> None:
         # A damaged page ends a scan; what lies behind it is reached from the other end.
-        if not _scan(db, "ORDER BY id", found):
-            _scan(db, "ORDER BY id DESC", found)
-        db.close()
-    return found
+        select = OLD if _has_no_hashes(db) else SELECT
+        if not self._scan(db, f"{select} ORDER BY id", size):
+            self.is_whole = False
+            self._scan(db, f"{select} ORDER BY id DESC", size)
+
+    def _scan(self, db: sqlite3.Connection, query: str, size: int) -> bool:
+        """Read all rows that can be read; False if the scan broke off."""
+        _bound(db, size)
+        try:
+            for _, seq, *texts in db.execute(query):
+                size -= 1 + sum(len(text) for text in texts if isinstance(text, bytes))
+                if size < 0:
+                    return False  # pages that are shared or go round: more than the file can hold
+                event = _event_from(seq, texts)
+                if event is None:
+                    self.is_whole = False
+                else:
+                    self.sessions.setdefault(event.session_id, {})[event.seq] = event
+        except UNREADABLE:
+            return False
+        return True
+
+
+def read_database(database: Path, *, is_needed: bool = False) -> Salvaged:
+    """The events of a database that may be damaged anywhere, or be somebody else's.
+
+    Raises StorageError if it `is_needed` and only out of reach; without that, it then tells nothing.
+    """
+    salvaged = Salvaged()
+    try:
+        salvaged.read(database)
+    except StorageError:
+        if is_needed:
+            raise
+    return salvaged
 
 
 def read_snapshot(path: Path) -> Session | None:
@@ -97,12 +156,51 @@ def read_file(path: Path) -> bytes:
 
 
 def set_aside_lines(mirror: Path, lines: Sequence[bytes]) -> Path:
-    """Keep lines that stand in a mirror but cannot be used, in a file of their own."""
+    """Keep lines that stand in a mirror but cannot be used, in a file of their own; the same lines once."""
+    content = b"".join(b"%b\n" % line for line in lines)
+    for kept in mirror.parent.glob(f"{mirror.name}.damaged-*"):
+        with suppress(OSError):
+            if read_file(kept) == content:
+                return kept
     aside = mirror.with_name(f"{mirror.name}.damaged-{time.time_ns()}")
     fd = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(fd, "wb") as file:
-        file.writelines(b"%b\n" % line for line in lines)
+        file.write(content)
     return aside
+
+
+class Chaining:
+    """The chain of a log that is put together again: kept as long as it holds, and begun anew, visibly, where not."""
+
+    def __init__(self) -> None:
+        self.anew: list[int] = []
+        """The events from which on nothing before is vouched for."""
+        self._before = ""
+        self._found = ""
+        """The hash that the last event had when it was found."""
+
+    def mark(self) -> tuple[str, str, int]:
+        """Where it stands, to come back to."""
+        return self._before, self._found, len(self.anew)
+
+    def back_to(self, mark: tuple[str, str, int]) -> None:
+        """Forget what was chained since."""
+        self._before, self._found = mark[:2]
+        del self.anew[mark[2] :]
+
+    def add(self, event: Event) -> Event:
+        """The event with its link."""
+        is_whole = chain.fits(self._found, event)
+        if is_whole and not self.anew:
+            link = event.hash
+        elif event.hash == MADE or (event.hash and not is_whole and (self._found or not self.anew)):
+            link = chain.begin_anew(event)
+            self.anew.append(event.seq)
+        else:
+            link = chain.link_late(self._before, event)
+        self._found = "" if event.hash == MADE else event.hash or link
+        self._before = link
+        return Event(event.seq, event.ts, event.session_id, event.turn_id, event.type, event.raw, link)
 
 
 class Reading:
@@ -114,6 +212,7 @@ class Reading:
         self.strange: list[Event] = []
         """Readable, but not fitting the others."""
         self.lost = 0
+        self.chaining = Chaining()
         last = 0
         for seq, event in sorted(events.items()):
             if seq - last > LONGEST_HOLE or self.strange:
@@ -136,15 +235,18 @@ class Reading:
         known = self.events.get(last)
         ts = snapshot.created_at if snapshot else known.ts if known else ""
         created = _created_again(self.id, snapshot, str(project), ts)
-        self.events[1] = Event(1, ts, self.id, None, created.TYPE, encode_data(created))
+        self.events[1] = Event(1, ts, self.id, None, created.TYPE, encode_data(created), MADE)
         self.events[last + 1] = self._notice(last + 1, ts, "The session's first event could not be read.")
 
-    def dense(self) -> list[Event]:
-        """All of it, in order."""
+    def dense(self, *, is_torn: bool = False) -> list[Event]:
+        """All of it, in order; where its end was damaged, that is said there."""
         whole: list[Event] = []
         for seq in range(1, max(self.events, default=0) + 1):
             lost = f"Event {seq} could not be read when the log was rebuilt."
             whole.append(self.events.get(seq) or self._notice(seq, whole[-1].ts, lost))
+        if is_torn and whole:
+            lost = f"What came behind event {len(whole)} could not be read when the log was rebuilt."
+            whole.append(self._notice(len(whole) + 1, whole[-1].ts, lost))
         return whole
 
     def replaced(self, event: Event) -> Event:
@@ -155,7 +257,7 @@ class Reading:
     def _notice(self, seq: int, ts: str, message: str) -> Event:
         self.lost += 1
         notice = Notice(code="damaged", message=message)
-        return Event(seq, ts, self.id, None, notice.TYPE, encode_data(notice))
+        return Event(seq, ts, self.id, None, notice.TYPE, encode_data(notice), MADE)
 
 
 def _created_again(session_id: str, snapshot: Session | None, project: str, ts: str) -> SessionCreated:
@@ -177,27 +279,63 @@ def _created_again(session_id: str, snapshot: Session | None, project: str, ts: 
     )
 
 
-def _scan(db: sqlite3.Connection, order: str, found: dict[str, Events]) -> bool:
-    """Read all rows that can be read; False if the scan broke off."""
+def chosen(first: Events, second: Events) -> Events:
+    """Of two tellings of each event the one that goes with the chain; where both do, or neither, the first."""
+    whole: Events = {}
+    before = ""
+    for seq in sorted({*first, *second}):
+        tellings = [events[seq] for events in (first, second) if seq in events]
+        whole[seq] = next((one for one in tellings if chain.fits(before, one)), tellings[0])
+        before = whole[seq].hash or chain.link_late(before, whole[seq])
+    return whole
+
+
+def _has_no_hashes(db: sqlite3.Connection) -> bool:
     try:
-        for _, seq, *texts in db.execute(f"{SELECT} {order}"):
-            event = _event_from(seq, texts)
-            if event is not None:
-                found.setdefault(event.session_id, {})[event.seq] = event
+        db.execute("SELECT hash FROM events LIMIT 0")
+    except sqlite3.OperationalError as error:
+        return "no such column" in str(error)
     except UNREADABLE:
-        return False
-    return True
+        pass
+    return False
+
+
+def _has_table(db: sqlite3.Connection) -> bool:
+    """Whether `events` is rows that are kept; a view, or a column that is worked out, would be somebody's program."""
+    db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
+    try:  # what the list of tables says of itself may be a lie; this asks what SQLite made of it
+        db.blobopen("events", "data", 0, readonly=True).close()
+    except UNREADABLE as error:
+        if str(error).startswith("cannot open"):
+            return False
+    columns = db.execute("PRAGMA table_xinfo(events)").fetchall()
+    return bool(columns) and not any(hidden for *_, hidden in columns)
+
+
+def _bound(db: sqlite3.Connection, size: int) -> None:
+    """Obey nothing that stands in the file, and do no more work than a file of this size can ask for."""
+    db.execute("PRAGMA trusted_schema=OFF")
+    db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(size, LEAST_LENGTH))
+    db.text_factory = bytes  # a row that is not UTF-8 any more must not end the reading
+    ticks = iter(range(size // TICK + 100))  # a row takes more bytes than steps
+    db.set_progress_handler(lambda: next(ticks, None) is None, TICK)
+
+
+def companions(database: Path) -> list[Path]:
+    """The journals beside a database, without which it may not be whole."""
+    beside = (database.with_name(database.name + ending) for ending in ("-wal", "-journal"))
+    return [path for path in beside if path.exists()]
 
 
 def _event_from(seq: object, texts: list[object]) -> Event | None:
     words = [text if isinstance(text, bytes) else b"" for text in texts]
     try:
-        ts, session_id, turn_id, kind = (word.decode() for word in words[:4])
+        ts, session_id, turn_id, kind, _, link = (word.decode() for word in words)
     except UnicodeDecodeError:
         return None
     if not isinstance(seq, int) or not is_id(session_id, SESSION):
         return None
-    return _checked(Event(seq, ts, session_id, turn_id or None, kind, words[4]))
+    return _checked(Event(seq, ts, session_id, turn_id or None, kind, words[4], link))
 
 
 def _event_of(line: bytes, session_id: str) -> Event | None:

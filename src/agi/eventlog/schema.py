@@ -1,7 +1,7 @@
 """The database file: how it is opened, and the numbered steps that gave it its shape.
 
 Steps are applied once, in one transaction, and recorded in `user_version`; a file from a newer version is refused.
-May import: errors, eventlog.base.
+May import: errors, eventlog.base, eventlog.chain.
 """
 
 from __future__ import annotations
@@ -13,9 +13,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agi.errors import Damaged, StorageError
+from agi.eventlog import chain
 from agi.eventlog.base import Step
 
 BUSY_MS = 20_000
+CACHE_KB = 96
+"""Pages each connection keeps; the system has the rest of the file in its memory once, for all of them."""
 UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
 """What reading a database may raise; SQLite's own words about a damaged one may not even be text."""
 _DAMAGE = ("malformed", "not a database", "file is encrypted", "unsupported file format")
@@ -32,6 +35,7 @@ def _events(db: sqlite3.Connection) -> None:
         "CREATE TABLE leases (session_id TEXT PRIMARY KEY, owner TEXT NOT NULL, generation INTEGER NOT NULL,"
         " expires_at INTEGER NOT NULL)"
     )
+    chain.add_column(db)  # files that took this step before there were hashes get them by a projection's step
 
 
 STEPS: tuple[Step, ...] = (_events,)
@@ -56,6 +60,7 @@ def connect(path: Path, *, any_thread: bool = False) -> sqlite3.Connection:
         _use_wal(db)
         db.execute("PRAGMA synchronous=FULL")
         db.execute("PRAGMA foreign_keys=ON")
+        db.execute(f"PRAGMA cache_size=-{CACHE_KB}")
         db.execute("PRAGMA wal_autocheckpoint=4000")
     except UNREADABLE as error:
         db.close()

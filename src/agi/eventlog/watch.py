@@ -33,6 +33,11 @@ class Watch:
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._look())
 
+    @property
+    def position(self) -> tuple[int, int]:
+        """Up to which event of all sessions the hub was told, and how many deletions there had been by then."""
+        return self._told, int(self._deletions)
+
     async def stop(self) -> None:
         """Look no more."""
         if self._task is not None:

@@ -1,0 +1,107 @@
+"""`agi log verify`: does the hash chain of the log hold. Reads the files as they are: a daemon would mend some of it.
+
+May import: errors, protocol, config, client, cli; and, as `agi repair` does, eventlog and views.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import msgspec
+
+from agi.cli import exits
+from agi.cli.display import exact
+from agi.cli.options import Arguments, nearest, usage
+from agi.cli.output import put
+from agi.cli.place import project_of
+from agi.client.running import is_locked
+from agi.config.files import PROJECT_DIR
+from agi.errors import Invalid, NotFound
+from agi.eventlog.chain import digest_of, kind_of
+from agi.eventlog.verify import LogFiles
+from agi.protocol.chains import LogCheck
+from agi.views.tables import anchor
+
+ACTIONS = ("verify",)
+PATIENCE_S = 2.0
+"""How long a mirror that is being written may take to get where the database is."""
+
+
+def log(arguments: Arguments) -> int:
+    """Look through one session's log, or all of them."""
+    words = arguments.only(1, 2)
+    if words[0] not in ACTIONS:
+        error = usage("log", f"There is no `agi log {words[0][:40]}`.")
+        error.hint = nearest(words[0], ACTIONS) + error.hint
+        raise error
+    if len(words) == 2 and arguments.has("--all"):
+        raise usage("log", "Name a session, or say --all.")
+    head = _head(arguments.get("--head") or "")
+    if head and len(words) != 2:
+        raise usage("log", "--head is about one session: name it.")
+    project = project_of(arguments)
+    data = project / PROJECT_DIR
+    files = LogFiles(data, data / "agi.sqlite")
+    ids = files.sessions()
+    if len(words) == 2:
+        ids = [_named(words[1], ids)]
+    checks = [
+        _settled(files, session_id, head, patience=PATIENCE_S if is_locked(project) else 0.0) for session_id in ids
+    ]
+    if arguments.has("--json"):
+        put(msgspec.json.encode(checks).decode() + "\n")
+    else:
+        for check in checks:
+            put("\n".join(_told(check, bool(head))) + "\n")
+        put(_summary(checks))
+    return exits.OK if all(check.intact for check in checks) else exits.FAILED
+
+
+def _head(text: str) -> str:
+    if text and kind_of(text.strip().lower()) is None:
+        raise Invalid(f"{text[:80]!r} is no hash.", hint="Give all 64 characters, as `agi log verify` prints them.")
+    return text.strip().lower()
+
+
+def _named(text: str, ids: list[str]) -> str:
+    found = [one for one in ids if one == text] or [one for one in ids if one.startswith(text) or one.endswith(text)]
+    if len(found) == 1:
+        return found[0]
+    what = "is not the id of a session here" if not found else f"could be any of {len(found)} sessions"
+    raise NotFound(f"{text[:80]!r} {what}.", code="session_not_found", hint="List them with `agi sessions`.")
+
+
+def _settled(files: LogFiles, session_id: str, head: str, *, patience: float) -> LogCheck:
+    """The log of a session that may be written just now: its mirror follows the database within moments."""
+    give_up = time.monotonic() + patience
+    while True:
+        check = files.check(session_id, anchor, head)
+        behind = [one for one in check.findings if one.place == "mirror" and one.problem == "truncated"]
+        if not behind or len(behind) < len(check.findings) or time.monotonic() >= give_up:
+            return check
+        time.sleep(0.05)
+
+
+def _told(check: LogCheck, was_given: bool) -> Iterator[str]:
+    verdict = "intact" if check.intact else "NOT as it was written"
+    yield f"{check.session_id}  {check.events} events  {verdict}"
+    yield f"  head: {digest_of(check.head) or 'none'}"
+    for one in check.findings:
+        yield f"  {one.place}: {exact(one.message)}"
+    if was_given and check.head_seq:
+        later = check.events - check.head_seq
+        since = f"; {later} came after it" if later else ""
+        yield f"  The hash you kept is that of event {check.head_seq}{since}."
+    for span in check.late[:5]:
+        yield f"  Events {span.first} to {span.last} were chained after they were written, by an update or a repair."
+    for seq in check.anew[:5]:
+        yield f"  The chain begins anew at event {seq}: nothing before it is vouched for by what comes after."
+
+
+def _summary(checks: list[LogCheck]) -> str:
+    if not checks:
+        return "No sessions yet.\n"
+    broken = sum(not check.intact for check in checks)
+    many = f"{len(checks)} session{'s' if len(checks) > 1 else ''}"
+    return f"{many}: all intact.\n" if not broken else f"{many}: {broken} not as written.\n"

@@ -1,0 +1,97 @@
+"""`agi policy replay`: what another policy would have made of a session's calls. Runs nothing.
+
+May import: errors, protocol, client, cli; and the reader of cassettes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from contextlib import aclosing
+from pathlib import Path
+
+import msgspec
+
+from agi.cli import exits
+from agi.cli.abbreviations import find_session
+from agi.cli.display import exact
+from agi.cli.options import Arguments, usage
+from agi.cli.output import put
+from agi.cli.place import has_sessions, place
+from agi.client.base import ClientSettings
+from agi.client.find import open_client
+from agi.errors import NotFound
+from agi.protocol.events import Event
+from agi.protocol.rejudging import PolicyReplay, Rejudged
+from agi.protocol.tools import ToolDefinition
+from agi.replay.cassette import read_cassette
+
+NOW = {"allow": "allowed", "ask": "asked", "deny": "denied"}
+
+
+def policy_replay(arguments: Arguments) -> int:
+    """Judge a session's or a cassette's calls again."""
+    words = [*arguments.words, *(arguments.after or ())]
+    if len(words) != 2:
+        raise usage("policy", "Say which session or cassette: `agi policy replay 3f9a`.")
+    settings = place(arguments)
+    given = arguments.get("--policy")
+    events, tools = _events(settings, words[1])
+    from agi.client.inprocess import rejudged  # late: it brings the whole house
+
+    replayed = rejudged(settings, events, None if given is None else Path(given), tools)
+    if arguments.has("--json"):
+        put(msgspec.json.encode(replayed).decode() + "\n")
+    else:
+        put("\n".join(_told(replayed, everything=arguments.has("--all"))) + "\n")
+    return exits.FAILED if replayed.differs else exits.OK
+
+
+def _events(settings: ClientSettings, named: str) -> tuple[Sequence[Event], Sequence[ToolDefinition]]:
+    """Those of a file, if there is one of that name, and the tools it knew; else of a session of the project."""
+    if "/" in named or Path(named).is_file():
+        cassette = read_cassette(Path(named))
+        return cassette.events, cassette.head.conditions.known_tools
+    if not has_sessions(settings):
+        raise NotFound(f"There are no sessions in {settings.project}.", hint="Name the folder with --project.")
+    return asyncio.run(_of_session(settings, named)), ()
+
+
+async def _of_session(settings: ClientSettings, named: str) -> list[Event]:
+    client = await open_client(settings)
+    try:
+        session = await find_session(client, named)
+        found: list[Event] = []
+        async with aclosing(client.follow(session.id)) as events:
+            async for event in events:
+                found.append(event)
+                if event.seq >= session.last_seq:
+                    break
+        return found
+    finally:
+        await client.close()
+
+
+def _told(replayed: PolicyReplay, *, everything: bool) -> Iterator[str]:
+    yield f"{replayed.session_id}, judged by {exact(replayed.policy)}:"
+    for one in replayed.calls:
+        if everything or one.differs:
+            yield from _call(one)
+    if not replayed.calls:
+        yield "  It has no tool calls."
+    count = f"{len(replayed.calls)} calls"
+    if not replayed.differs:
+        yield f"{count}: none would be decided otherwise."
+        return
+    how = f"{replayed.stricter} stricter, {replayed.looser} looser"
+    yield f"{count}: {replayed.differs} would be decided otherwise, {how}."
+
+
+def _call(one: Rejudged) -> Iterator[str]:
+    answer = f" ({one.answer})" if one.answer else ""
+    then = "not reached" if one.then == "not_reached" else one.then + answer
+    mark = "≠" if one.differs else "="
+    yield f"  {mark} event {one.seq}  {exact(one.name)} {exact(one.input)[:100]}"
+    by = f" by {exact(one.then_rule)}" if one.then_rule else ""
+    yield f"      then {then}{by}; now {NOW[one.now]} by {exact(one.rule)}"
+    yield f"      {exact(one.reason)}"

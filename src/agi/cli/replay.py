@@ -1,0 +1,80 @@
+"""`agi replay`: play a cassette again, offline, and say whether the same comes out.
+
+May import: errors, cli; and replay, behind which the loop is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from agi.cli import exits
+from agi.cli.display import exact
+from agi.cli.options import Arguments, usage
+from agi.cli.output import put
+from agi.replay.cassette import read_cassette
+from agi.replay.playing import Differing, Played, play_cassette
+
+SHOWN = 600
+AROUND = 60
+
+
+def replay(arguments: Arguments) -> int:
+    """Play it, and tell."""
+    (path,) = arguments.only(1)
+    first = _seq(arguments, "--from")
+    last = _seq(arguments, "--until")
+    if first is not None and last is not None and last < first:
+        raise usage("replay", "--until comes before --from.")
+    cassette = read_cassette(Path(path))
+    count = cassette.head.events
+    for name, seq in (("--from", first), ("--until", last)):
+        if seq is not None and seq > count:
+            raise usage("replay", f"{name} {seq} is behind the last event, {count}.")
+    played = play_cassette(cassette, after=(first or 1) - 1, until=last)
+    if arguments.has("--json"):
+        put(msgspec.json.encode(replace(played, made=(), pieces=())).decode() + "\n")
+    else:
+        put("\n".join(told(played)) + "\n")
+    return exits.OK if played.identical else exits.FAILED
+
+
+def _seq(arguments: Arguments, name: str) -> int | None:
+    value = arguments.number(name, least=1, most=10**9)
+    if value is not None and value != int(value):
+        raise usage("replay", f"{name} is the number of an event.")
+    return None if value is None else int(value)
+
+
+def told(played: Played) -> Iterator[str]:
+    """What came of it, in words; what the cassette says is shown with every character visible."""
+    if played.difference is None:
+        yield f"identical: {played.events - played.started_at} events"
+    else:
+        yield f"different at event {played.difference.seq}"
+        yield from _difference(played.difference)
+    start = f" from event {played.started_at + 1}" if played.started_at else ""
+    turns = "1 turn" if played.turns == 1 else f"{played.turns} turns"
+    yield f"  {turns} played{start}; {played.compared} events were made again, the others were given"
+    if played.requests:
+        yield f"  {played.requests_checked} of {played.requests} requests to models are those that were recorded"
+    for one in played.skipped:
+        yield f"  taken as recorded: {exact(one)}"
+
+
+def _difference(found: Differing) -> Iterator[str]:
+    """Both sides, from a little before they part; of a request to a model, what is another in it."""
+    if found.request:
+        yield f"  {exact(found.made_type)}"
+        yield from (f"  {exact(line)}" for line in found.request.split("\n"))
+        return
+    at = next((n for n, (one, other) in enumerate(zip(found.recorded, found.made, strict=False)) if one != other), 0)
+    start = max(0, at - AROUND)
+    dots = "…" if start else ""
+    yield f"  recorded: {exact(found.recorded_type) or 'nothing more'}"
+    yield f"            {dots}{exact(found.recorded[start : start + SHOWN])}"
+    yield f"  now:      {exact(found.made_type)}"
+    yield f"            {dots}{exact(found.made[start : start + SHOWN])}"

@@ -1,0 +1,252 @@
+"""Looking a session's log through: does the chain hold, in the database and in the mirror, and do both end alike.
+
+Only reads, also files that are damaged; heals nothing, so that what is wrong is still there to be seen.
+May import: protocol, eventlog.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from agi.errors import StorageError
+from agi.eventlog import chain
+from agi.eventlog.mirror import session_folder
+from agi.eventlog.rows import SELECT
+from agi.eventlog.salvage import mirrors, read_file, read_snapshot
+from agi.eventlog.schema import UNREADABLE, unreadable
+from agi.protocol.chains import LogCheck, LogFinding, Place, Problem, Span
+from agi.protocol.events import Event, parse_envelope
+from agi.protocol.ids import SESSION, is_id
+
+MOST = 20
+"""Findings that are told of one place."""
+Anchor = Callable[[sqlite3.Connection, str], tuple[int, str] | None]
+"""Where a session ends by what is known beside its events: the last number, and its hash."""
+
+
+class Walk:
+    """The events of one place, taken in order."""
+
+    def __init__(self, place: Place, known: Mapping[int, str] | None = None) -> None:
+        self.place = place
+        self._known = known or {}
+        """Hashes by another place, for what cannot be read here."""
+        self.findings: list[LogFinding] = []
+        self.hashes: dict[int, str] = {}
+        self.late: list[Span] = []
+        self.anew: list[int] = []
+        self.last = 0
+        self._before = ""
+
+    def find(self, problem: Problem, seq: int, message: str) -> None:
+        """Note what is wrong."""
+        if len(self.findings) < MOST:
+            self.findings.append(LogFinding(place=self.place, problem=problem, seq=seq, message=message))
+
+    def take(self, event: Event, reordered: bool = False) -> None:
+        """Look at the next event."""
+        if event.seq > self.last + 1:
+            gone = f"Event {self.last + 1}" + (f" to {event.seq - 1}" if event.seq > self.last + 2 else "")
+            problem: Problem = "reordered" if reordered else "missing"
+            self.find(problem, self.last + 1, f"{gone} {'stands elsewhere' if reordered else 'is missing'}.")
+            self._before = ""
+        before = self._before or self._known.get(event.seq - 1, "")
+        if not event.hash and self.place == "mirror":
+            event.hash = chain.link_late(before, event)  # an older version wrote the line
+        elif not event.hash:
+            self.find("unchained", event.seq, f"Event {event.seq} has no hash.")
+        elif (before or event.seq == 1) and not chain.fits(before, event):
+            self.find("changed", event.seq, f"Event {event.seq} is not as it was written.")
+        self._note_kind(event)
+        self.hashes[event.seq] = self._before = event.hash
+        self.last = event.seq
+
+    def skip(self, message: str) -> None:
+        """The next event cannot be read."""
+        self.last += 1
+        self.find("changed", self.last, f"Event {self.last} {message}")
+        self._before = ""
+
+    def end(self, seq: int, head: str, who: str) -> None:
+        """See that it reaches as far as somebody says, with this hash there."""
+        if seq > self.last:
+            self.find("truncated", self.last + 1, f"It ends at event {self.last}; {who} knows of {seq}.")
+        elif head and chain.digest_of(self.hashes.get(seq, "")) != chain.digest_of(head):
+            self.find("changed", seq, f"Event {seq} has another hash than {who} says.")
+
+    def _note_kind(self, event: Event) -> None:
+        kind = chain.kind_of(event.hash)
+        if kind == "anew":
+            self.anew.append(event.seq)
+        elif kind == "late":
+            follows = self.late and self.late[-1].last == event.seq - 1
+            first = self.late.pop().first if follows else event.seq
+            self.late.append(Span(first, event.seq))
+
+
+class LogFiles(Struct, frozen=True):
+    """The files of a data folder."""
+
+    folder: Path
+    database: Path
+
+    def sessions(self) -> list[str]:
+        """Every session that either of them holds."""
+        found = {path.parent.name for path in mirrors(self.folder)}
+        if self.database.exists():
+            with closing(open_to_read(self.database)) as db:
+                rows = db.execute("SELECT DISTINCT CAST(session_id AS BLOB) FROM events").fetchall()
+            found |= {row[0].decode("utf-8", "replace") for row in rows}
+        return sorted(one for one in found if is_id(one, SESSION))
+
+    def check(self, session_id: str, anchor: Anchor, head: str = "") -> LogCheck:
+        """Look one session through; raises StorageError for a database that cannot be opened."""
+        stored, known = self._stored(session_id, anchor)
+        if known is not None:
+            stored.end(*known, "the sessions table")
+            if known[0] < stored.last:
+                stored.find("unknown", known[0] + 1, f"The sessions table knows of {known[0]} events only.")
+        # Read after the database: what is appended meanwhile may be in the mirror already, but not the other way round.
+        mirrored = self._mirrored(session_id, stored)
+        main = stored if stored.hashes else mirrored
+        found = [*stored.findings, *mirrored.findings, *self._snapshot(session_id, main)]
+        head_seq = 0
+        if head:
+            head_seq = next((seq for seq, one in main.hashes.items() if _is_same(one, head)), 0)
+            if not head_seq:
+                text = (
+                    "No event has the hash that was kept: the log was changed or cut off before it, or chained again."
+                )
+                found.append(LogFinding(place="head", problem="unknown", seq=0, message=text))
+        return LogCheck(
+            session_id=session_id,
+            intact=not found,
+            events=main.last,
+            head=main.hashes.get(main.last, ""),
+            findings=tuple(sorted(found, key=lambda one: one.seq)),
+            late=tuple(main.late),
+            anew=tuple(main.anew),
+            head_seq=head_seq,
+        )
+
+    def _stored(self, session_id: str, anchor: Anchor) -> tuple[Walk, tuple[int, str] | None]:
+        walk = Walk("database")
+        if not self.database.exists():
+            walk.find("missing", 0, f"There is no database {self.database.name}.")
+            return walk, None
+        with closing(open_to_read(self.database)) as db:
+            try:
+                db.execute("BEGIN")  # the rows and where they end, at one moment
+                for event in _rows(db, session_id):
+                    walk.skip("is no text.") if event is None else walk.take(event)
+                return walk, anchor(db, session_id)
+            except UNREADABLE as error:
+                walk.find("unreadable", walk.last + 1, f"It cannot be read from event {walk.last + 1} on: {error}.")
+                return walk, None
+
+    def _mirrored(self, session_id: str, stored: Walk) -> Walk:
+        walk = Walk("mirror", stored.hashes)
+        path = session_folder(self.folder / "sessions", session_id) / "events.ndjson"
+        try:
+            lines = [line for line in read_file(path).split(b"\n") if line]
+        except OSError as error:
+            walk.find("unreadable", 0, f"{path.name} cannot be read: {error.strerror}.")
+            return walk
+        _walk_lines(walk, lines, session_id)
+        for seq, link in stored.hashes.items():
+            if seq in walk.hashes and walk.hashes[seq] != link:
+                walk.find("changed", seq, f"Event {seq} is not the same as in the database.")
+                break
+        if stored.last > walk.last:
+            walk.end(stored.last, "", "the database")
+        elif walk.last > stored.last and (stored.hashes or not stored.findings):
+            stored.end(walk.last, "", "the mirror")
+        return walk
+
+    def _snapshot(self, session_id: str, main: Walk) -> list[LogFinding]:
+        snapshot = read_snapshot(session_folder(self.folder / "sessions", session_id) / "session.json")
+        if snapshot is None:
+            return []  # it can be made again, and tells nothing that the others do not
+        against = Walk("session.json")
+        against.last, against.hashes = main.last, main.hashes
+        against.end(snapshot.last_seq, snapshot.head, "session.json")
+        return against.findings
+
+
+def open_to_read(database: Path) -> sqlite3.Connection:
+    """A connection that changes nothing; raises StorageError."""
+    try:
+        db = sqlite3.connect(f"{database.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+        db.text_factory = bytes
+        columns = [row[1] for row in db.execute("PRAGMA table_info(events)")]
+    except UNREADABLE as error:
+        raise unreadable(database, error) from error
+    if b"hash" not in columns and "hash" not in columns:
+        db.close()
+        raise StorageError(
+            f"{database} was written by an older version and has no chain yet.",
+            code="no_chain",
+            hint="Its events are chained when agi next opens it, for example by `agi sessions`.",
+        )
+    return db
+
+
+def _rows(db: sqlite3.Connection, session_id: str) -> Iterator[Event | None]:
+    for _, seq, *texts in db.execute(f"{SELECT} WHERE session_id=? ORDER BY seq", (session_id,)):
+        try:
+            ts, own, turn_id, kind, link = (_text(one) for one in (*texts[:4], texts[5]))
+            raw = texts[4] if isinstance(texts[4], bytes) else str(texts[4]).encode()
+            yield Event(int(seq), ts or "", own or "", turn_id, kind or "", raw, link or "")
+        except ValueError:
+            yield None
+
+
+def _text(value: object) -> str | None:
+    return value.decode() if isinstance(value, bytes) else None if value is None else str(value)
+
+
+def _walk_lines(walk: Walk, lines: Sequence[bytes], session_id: str) -> None:
+    """Take a mirror's lines: a line that a crash cut off, and one that two processes wrote, are no change."""
+    events = [_parsed(line, session_id) for line in lines]
+    present = {event.seq for event in events if event is not None}
+    seen: dict[int, bytes] = {}
+    for n, (line, event) in enumerate(zip(lines, events, strict=True)):
+        if event is None:
+            following = lines[n + 1] if n + 1 < len(lines) else line
+            if n + 1 == len(lines) or not following.startswith(line):
+                _unreadable_line(walk, n, is_last=n + 1 == len(lines))
+        elif event.seq in seen or event.seq <= walk.last:
+            if seen.get(event.seq) != line:
+                walk.find("reordered", event.seq, f"Line {n + 1} holds event {event.seq}, which belongs before it.")
+        else:
+            is_exact = event.line() == line
+            walk.take(event, reordered=walk.last + 1 in present)
+            if not is_exact:
+                walk.find("changed", event.seq, f"Line {n + 1} is not as it was written.")
+            seen[event.seq] = line
+
+
+def _unreadable_line(walk: Walk, n: int, *, is_last: bool) -> None:
+    if is_last:
+        walk.find("truncated", walk.last + 1, f"Line {n + 1}, the last, is no event; it may have been cut off.")
+    else:
+        walk.skip(f"should stand in line {n + 1}, which is no event.")
+
+
+def _parsed(line: bytes, session_id: str) -> Event | None:
+    try:
+        event = parse_envelope(line)
+        event.raw.decode()
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return None
+    return event if event.session_id == session_id and event.seq > 0 else None
+
+
+def _is_same(link: str, head: str) -> bool:
+    return bool(link) and chain.digest_of(link) == chain.digest_of(head)

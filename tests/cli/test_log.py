@@ -1,0 +1,86 @@
+"""`agi log verify`: is the log as it was written; what the screen says, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+
+def talk(here) -> str:
+    here("hello")
+    return json.loads(here("sessions", "--json").out)[0]["id"]
+
+
+def test_a_log_as_it_was_written_is_intact_and_its_head_is_shown(here):
+    """The head is the one the session has everywhere."""
+    session_id = talk(here)
+    head = json.loads(here("sessions", "--json").out)[0]["head"]
+    result = here("log", "verify")
+
+    assert (result.code, result.err) == (0, "")
+    assert f"{session_id}  " in result.out
+    assert f"head: {head}" in result.out
+    assert "1 session: all intact." in result.out
+
+
+def test_a_changed_byte_is_found_and_the_command_fails(here):
+    """The first event that it concerns is named."""
+    session_id = talk(here)
+    db = sqlite3.connect(here.project / ".agi" / "agi.sqlite")
+    db.execute("UPDATE events SET data=replace(data, 'hello', 'hallo') WHERE type='message_added'")
+    db.commit()
+    db.close()
+    result = here("log", "verify", session_id[-6:], "--json")
+    found = json.loads(result.out)[0]
+
+    assert result.code == 1
+    assert (found["intact"], found["findings"][0]["place"], found["findings"][0]["problem"]) == (
+        False,
+        "database",
+        "changed",
+    )
+    assert "NOT as it was written" in here("log", "verify").out
+
+
+def test_a_head_that_was_kept_vouches_for_what_came_before_it(here):
+    """Also after the session went on; another one is refused."""
+    session_id = talk(here)
+    head = json.loads(here("sessions", "--json").out)[0]["head"]
+    here("--continue", "and?")
+    kept = here("log", "verify", session_id, "--head", head)
+    other = here("log", "verify", session_id, "--head", "f" * 64)
+
+    assert (kept.code, other.code) == (0, 1)
+    assert "The hash you kept is that of event" in kept.out
+    assert "No event has the hash that was kept" in other.out
+
+
+def test_what_is_wrong_with_the_command_line_is_said(here):
+    """Nothing is looked at, and the code says so."""
+    talk(here)
+    for words in (
+        ["log"],
+        ["log", "check"],
+        ["log", "verify", "nobody"],
+        ["log", "verify", "--head", "f" * 64],
+        ["log", "verify", "x", "--all"],
+        ["log", "verify", "x", "--head", "beef"],
+    ):
+        result = here(*words)
+        assert (result.code, result.out) == (2, ""), words
+
+
+def test_a_folder_without_sessions_has_nothing_to_verify(here):
+    """And nothing is made by looking."""
+    result = here("log", "verify")
+    assert (result.code, result.out) == (0, "No sessions yet.\n")
+    assert not (here.project / ".agi" / "agi.sqlite").exists()
+
+
+async def test_it_looks_also_while_a_daemon_runs(cli):
+    """The files are only read."""
+    async with cli.daemon():
+        await cli("hello")
+        result = await cli("log", "verify")
+
+    assert (result.code, "all intact" in result.out) == (0, True)

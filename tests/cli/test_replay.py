@@ -1,0 +1,96 @@
+"""`agi sessions export`, `agi replay` and `agi policy replay`: what the screen says, and how they end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from agi.cli.replay import told
+from agi.replay.playing import Differing, Played
+from agi.testing.provider import calls, says
+
+
+@pytest.fixture
+async def taped(cli) -> Path:
+    """A cassette of a session that read, and was refused a write."""
+    asked = calls(("repo_tree", {})), calls(("write_file", {"path": "a.txt", "content": "x"})), says("Done.")
+    async with cli.answered_by(*asked):
+        result = await cli("look around", "--json")
+    path = cli.project / "talk.agi-cassette"
+    session = str(result.events[0]["session_id"])
+    exported = await cli("sessions", "export", session, "--cassette", "--output", str(path))
+    assert exported.code == 0, exported.err
+    return path
+
+
+async def test_a_cassette_plays_identically_also_elsewhere(cli, taped, tmp_path):
+    """It needs neither its project nor its settings."""
+    (cli.project / ".agi").rename(tmp_path / "gone")
+    result = await cli("replay", str(taped))
+    as_json = json.loads((await cli("replay", str(taped), "--json", "--from", "8")).out)
+
+    assert result.code == 0, result.out
+    assert result.out.startswith("identical: ")
+    assert "3 of 3 requests" in result.out
+    assert (as_json["identical"], as_json["difference"]) == (True, None)
+    assert 0 < as_json["started_at"] <= 7
+
+
+async def test_a_changed_cassette_is_refused_with_the_event(cli, taped):
+    """Before anything is played."""
+    taped.write_bytes(taped.read_bytes().replace(b"Done.", b"Gone."))
+    result = await cli("replay", str(taped))
+
+    assert (result.code, result.out) == (2, "")
+    assert "is not as it was written" in result.err
+
+
+async def test_bad_command_lines_say_so(cli, taped):
+    """And nothing is played."""
+    for words in (
+        ["replay"],
+        ["replay", "missing"],
+        ["replay", str(taped), "--from", "0"],
+        ["replay", str(taped), "--from", "1.5"],
+        ["replay", str(taped), "--until", "9999"],
+        ["replay", str(taped), "--from", "5", "--until", "2"],
+        ["sessions", "export", "x", "--format", "pdf"],
+        ["policy", "replay"],
+    ):
+        result = await cli(*words)
+        assert (result.code, result.out) == (2, ""), words
+
+
+async def test_a_file_is_not_overwritten_by_an_export(cli, taped):
+    """As with every export."""
+    result = await cli("sessions", "export", "sess", "--format", "markdown", "--output", str(taped))
+    assert (result.code, "exists already" in result.err) == (2, True)
+
+
+async def test_a_session_and_its_cassette_are_judged_again(cli, taped):
+    """By the settings of today, and by a file; the exit code tells whether anything would be decided otherwise."""
+    policy = cli.project / "free.json"
+    policy.write_text('{"requireForKinds": []}')
+    same = await cli("policy", "replay", str(taped), "--all")
+    other = await cli("policy", "replay", str(taped), "--policy", str(policy))
+    by_session = json.loads((await cli("policy", "replay", "sess", "--json")).out)
+
+    assert (same.code, other.code) == (0, 1)
+    assert "= event" in same.out
+    assert "2 calls: none would be decided otherwise." in same.out
+    assert "then asked (policy) by kind:write; now allowed by not_required" in other.out
+    assert [one["then"] for one in by_session["calls"]] == ["allowed", "asked"]
+
+
+def test_what_a_hostile_cassette_says_is_shown_and_does_not_act():
+    """Escapes for a terminal are text here, on whichever side they stand."""
+    found = Differing(seq=3, recorded_type="\x1b[2J", recorded="a\x1b]0;x\x07", made_type="notice", made="a\u202eb")
+    played = Played(
+        session_id="s", identical=False, events=3, compared=0, started_at=0, skipped=("\x1b[1m",), difference=found
+    )
+    text = "\n".join(told(played))
+
+    assert "different at event 3" in text
+    assert text.isprintable() or not set(text) & {"\x1b", "\x07", "\u202e"}
