@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 import uuid
@@ -81,3 +82,18 @@ def test_an_id_is_told_by_its_prefix_and_its_form():
 def test_no_other_text_passes_for_an_id(text):
     """Path separators, line breaks and foreign digits never get through."""
     assert not ids.is_id("sess_" + text, ids.SESSION) or all(c in "0123456789abcdef" for c in text)
+
+
+def test_a_fork_draws_chances_of_its_own():
+    """What a process has left of its random bits, no child of it uses too."""
+    ids.new_id(ids.TURN)
+    read, write = os.pipe()
+    if os.fork() == 0:
+        os.write(write, ids.new_id(ids.TURN).encode())
+        os._exit(0)
+    os.wait()
+    theirs = os.read(read, 100).decode()
+    os.close(read)
+    os.close(write)
+
+    assert theirs[-15:] not in {ids.new_id(ids.TURN)[-15:] for _ in range(200)}

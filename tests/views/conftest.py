@@ -16,7 +16,8 @@ from agi.protocol.ids import MESSAGE, PART, SESSION, TURN, new_id
 from agi.protocol.messages import Message
 from agi.protocol.parts import Part, Text
 from agi.protocol.times import to_rfc3339
-from agi.views.state import SessionState, fold
+from agi.views.folding import fold
+from agi.views.state import SessionState
 from agi.views.tables import Tables
 
 START = 1_767_225_600

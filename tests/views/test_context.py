@@ -9,7 +9,8 @@ from agi.protocol import events as ev
 from agi.protocol.context import ContextSection
 from agi.protocol.tools import ToolCall
 from agi.views.context import MOST_PATHS, ContextState
-from agi.views.state import SessionState, fold
+from agi.views.folding import fold
+from agi.views.state import SessionState
 
 
 def section(source: str, digest: str, **fields) -> ContextSection:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from agi.protocol import events as ev
 from agi.protocol.events import Event
 from agi.protocol.messages import Usage
-from agi.views.state import SessionState, fold
+from agi.views.folding import fold
+from agi.views.state import SessionState
 
 CREATED = ev.SessionCreated(id="sess_1", agent="plan", workspace_path="/w", project_path="/w", created_at="t0")
 OPENED = ev.DraftOpened(role="plan", project="p", task_slug="t", task_dir=".agents/tasks/t/", channel_id="rpc")

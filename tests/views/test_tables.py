@@ -366,7 +366,7 @@ def test_the_snapshot_is_the_session_as_clients_see_it(db, book, tables):
 
 def test_only_some_states_are_remembered(db, new_book, tables, monkeypatch):
     """Memory does not grow with the number of sessions, and a forgotten state is read again."""
-    monkeypatch.setattr("agi.views.tables.REMEMBERED", 3)
+    monkeypatch.setattr("agi.views.tables.RESTING", 3)
     books = [new_book() for _ in range(6)]
     assert len(tables._states) == 3
     for one in books:

@@ -13,7 +13,7 @@ from agi.protocol.commands import Name, Reason
 from agi.protocol.events import DeltaKind
 from agi.protocol.grants import Remember
 from agi.protocol.hunks import Hunk
-from agi.protocol.messages import StopReason, Usage
+from agi.protocol.messages import StopReason, Urgency, Usage
 from agi.protocol.parts import Artifact, Audio, File, Image, InputPart, Json, Text
 from agi.protocol.preflight import PreflightStep
 from agi.protocol.sessions import Activity, Risk, SessionStatus
@@ -45,6 +45,8 @@ class ChatSend(ClientMessage, frozen=True, kw_only=True, forbid_unknown_fields=T
     options: Json | UnsetType = UNSET
     preflight: bool | UnsetType = UNSET
     """Whether the agent proposes its steps first; absent is as configured."""
+    mode: Urgency = "queue"
+    """While a turn runs: wait for it, be taken up by it at its next step (`steer`), or stop it (`interrupt`)."""
 
 
 class ChatCancel(ClientMessage, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="chat.cancel"):
@@ -191,6 +193,8 @@ class StreamEnd(Told, frozen=True, kw_only=True, omit_defaults=True, tag="chat.s
     usage: ChatUsage
     verification: str = ""
     note: str = ""
+    steered_into: str | UnsetType = UNSET
+    """The turn that took up its message, where that is why it never began."""
 
 
 class ToolCallTold(Told, frozen=True, kw_only=True, tag="tool.call"):

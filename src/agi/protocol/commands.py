@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from agi.protocol.checkpoints import RevertWhat
+from agi.protocol.messages import Urgency
 from agi.protocol.parts import InputPart, Json
 from agi.protocol.policies import Budgets
 from agi.protocol.workers import Scope
@@ -51,6 +52,10 @@ class UpdateSession(Command, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """New limits; a turn that ended because the old ones were used up goes on."""
 
 
+Client = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9._-]{0,39}$")]
+"""What somebody speaks through: `web`, `tui`, `cli`, `chat`, `rpc`, `mcp`, or the name of a program."""
+
+
 class PostMessage(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Say something: `parts` (answers at once) or `content` (answers when the turn ends); `wait` overrides."""
 
@@ -69,6 +74,17 @@ class PostMessage(Command, frozen=True, kw_only=True, forbid_unknown_fields=True
     """How long a question of this turn waits before it expires, where the settings say nothing."""
     preflight: bool | None = None
     """Whether the agent proposes its steps first and waits for a yes; absent is as configured."""
+    mode: Urgency = "queue"
+    """While a turn runs: wait for it, be taken up by it at its next step (`steer`), or stop it (`interrupt`)."""
+    client: Client | None = None
+    """Through what it is said, for those who read along; nothing goes by it."""
+
+
+class EditMessage(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a message that waits says from now on: `parts` or `content`."""
+
+    parts: Annotated[list[InputPart], Meta(min_length=1, max_length=200)] | None = None
+    content: Annotated[str, Meta(min_length=1, max_length=1_000_000)] | None = None
 
 
 class Approve(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -86,6 +102,8 @@ class Approve(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The digest of the request that was seen; another one is refused."""
     hunks: Annotated[tuple[Name, ...], Meta(max_length=1000)] | None = None
     """The ids of the hunks that are accepted, of those the request lists; absent is all of them."""
+    client: Client | None = None
+    """Through what it is answered, for those who read along; nothing goes by it."""
 
 
 class EditedStep(Command, frozen=True, kw_only=True, forbid_unknown_fields=True):

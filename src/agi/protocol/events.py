@@ -17,8 +17,8 @@ from agi.protocol.context import AssemblyCause, ContextSection
 from agi.protocol.forks import ForkedFrom
 from agi.protocol.grants import Grant, Remember
 from agi.protocol.hunks import Hunk
-from agi.protocol.messages import Message, StopReason, Usage
-from agi.protocol.parts import Json
+from agi.protocol.messages import Message, Mode, StopReason, Usage
+from agi.protocol.parts import InputPart, Json
 from agi.protocol.policies import Budget, Budgets, ReviewVerdict
 from agi.protocol.preflight import EstimatedCost, PreflightCause, PreflightStep
 from agi.protocol.resources import ResourceTag
@@ -98,6 +98,32 @@ class MessageAdded(EventData, frozen=True, kw_only=True):
     queued: bool = False
     """Another turn was running, so this one waits."""
     asked: TurnOptions = TurnOptions()
+    mode: Mode | UnsetType = UNSET
+    """`steer`: the turn that runs takes it up at its next step."""
+
+
+class MessageEdited(EventData, frozen=True, kw_only=True):
+    """A message that waits says something else now."""
+
+    TYPE: ClassVar[str] = "message_edited"
+    message_id: str
+    parts: tuple[InputPart, ...]
+
+
+class SteerRequested(EventData, frozen=True, kw_only=True):
+    """A message that waits is to be taken up by the running turn at its next step."""
+
+    TYPE: ClassVar[str] = "steer_requested"
+    message_id: str
+
+
+class MessageSteered(EventData, frozen=True, kw_only=True):
+    """The envelope's turn takes up a message that waited: the model is told it with the next request."""
+
+    TYPE: ClassVar[str] = "message_steered"
+    message_id: str
+    queued_turn_id: str
+    """The turn that would have answered it, and that ends with this."""
 
 
 class TurnRequested(EventData, frozen=True, kw_only=True, omit_defaults=True):
@@ -386,6 +412,8 @@ class ApprovalGranted(EventData, frozen=True, kw_only=True):
     """The hunks that were accepted, where not all were."""
     grants: tuple[Grant, ...] = ()
     """What is remembered for the session; what is remembered for a workspace is kept with the user's settings."""
+    client: str | UnsetType = UNSET
+    """Through what it was answered, where that was told."""
 
 
 class ApprovalDenied(EventData, frozen=True, kw_only=True):
@@ -396,6 +424,8 @@ class ApprovalDenied(EventData, frozen=True, kw_only=True):
     name: str
     cause: DenialCause
     reason: str = ""
+    client: str | UnsetType = UNSET
+    """Through what it was answered, where that was told."""
 
 
 class GrantsDropped(EventData, frozen=True, kw_only=True):
@@ -554,6 +584,8 @@ class TurnCanceled(EventData, frozen=True, kw_only=True):
     usage: Usage = Usage()
     seconds: float = 0.0
     """Time spent working; waiting for a person does not count."""
+    steered_into: str | UnsetType = UNSET
+    """The turn that took up its message, where that is why it never began."""
 
 
 class SessionCompleted(EventData, frozen=True, kw_only=True):
@@ -733,15 +765,19 @@ _decoders: dict[str, msgspec.json.Decoder[EventData]] = {}
 class Event:
     """One line of the log: its number, time, session, turn and type, and its data as bytes and as a value."""
 
-    __slots__ = ("_data", "frames", "raw", "seq", "session_id", "ts", "turn_id", "type")
+    __slots__ = ("_data", "frames", "hash", "raw", "seq", "session_id", "ts", "turn_id", "type")
 
-    def __init__(self, seq: int, ts: str, session_id: str, turn_id: str | None, type: str, raw: bytes) -> None:
+    def __init__(
+        self, seq: int, ts: str, session_id: str, turn_id: str | None, type: str, raw: bytes, hash: str = ""
+    ) -> None:
         self.seq = seq
         self.ts = ts
         self.session_id = session_id
         self.turn_id = turn_id
         self.type = type
         self.raw = raw
+        self.hash = hash
+        """Its link in the chain of the log; empty if it has none, as one that is not stored."""
         self._data: EventData | None = None
         self.frames: dict[str, bytes] | None = None
         """The event as each surface sends it, once it has; for all readers alike."""
@@ -761,7 +797,7 @@ class Event:
         return self._data
 
     def envelope(self) -> bytes:
-        """The event as one JSON object, as mirrored and sent."""
+        """The event as one JSON object, as sent; the bytes that its hash covers."""
         turn = b"null" if self.turn_id is None else b'"%b"' % self.turn_id.encode()
         return b'{"seq":%d,"ts":"%b","session_id":"%b","turn_id":%b,"type":"%b","data":%b}' % (
             self.seq,
@@ -771,6 +807,11 @@ class Event:
             self.type.encode(),
             self.raw,
         )
+
+    def line(self) -> bytes:
+        """The event as it stands in a mirror: the envelope, and its hash if it has one."""
+        envelope = self.envelope()
+        return b'%b,"hash":"%b"}' % (envelope[:-1], self.hash.encode()) if self.hash else envelope
 
     def __repr__(self) -> str:
         return f"Event({self.seq}, {self.type!r}, {self.raw.decode(errors='replace')[:200]})"
@@ -783,6 +824,7 @@ class _Envelope(Struct, frozen=True):
     turn_id: str | None
     type: str
     data: Raw
+    hash: str = ""
 
 
 _decode_envelope = msgspec.json.Decoder(_Envelope).decode
@@ -811,4 +853,4 @@ def decode_data(type: str, raw: bytes) -> EventData:
 def parse_envelope(line: bytes) -> Event:
     """Read one line of a mirror or a stream; raises msgspec.DecodeError on damage."""
     read = _decode_envelope(line)
-    return Event(read.seq, read.ts, read.session_id, read.turn_id, read.type, bytes(read.data))
+    return Event(read.seq, read.ts, read.session_id, read.turn_id, read.type, bytes(read.data), read.hash)

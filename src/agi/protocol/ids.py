@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import struct
 import threading
 import time
 
@@ -25,6 +26,9 @@ COMPACTION = "comp"
 _PATTERN = re.compile(r"[a-z]{3,5}_[0-9a-f]{32}", re.ASCII)
 _lock = threading.Lock()
 _last = 0
+_drawn: list[int] = []
+_drawn_by = 0
+_AT_ONCE = 64
 
 
 def _stamp() -> int:
@@ -35,10 +39,20 @@ def _stamp() -> int:
         return _last
 
 
+def _random() -> int:
+    """64 bits of chance, asked of the system for many at once; what a process has drawn is no other's after a fork."""
+    global _drawn_by
+    with _lock:
+        if not _drawn or _drawn_by != os.getpid():
+            _drawn_by = os.getpid()
+            _drawn[:] = struct.unpack(f"{_AT_ONCE}Q", os.urandom(8 * _AT_ONCE))
+        return _drawn.pop()
+
+
 def new_id(prefix: str) -> str:
     """Make a fresh id, such as `sess_0192…`."""
     stamp = _stamp()
-    tail = int.from_bytes(os.urandom(8), "big") & ((1 << 62) - 1) | (0b10 << 62)
+    tail = _random() & ((1 << 62) - 1) | (0b10 << 62)
     number = (stamp >> 12) << 80 | 0x7 << 76 | (stamp & 0xFFF) << 64 | tail
     return f"{prefix}_{number:032x}"
 

@@ -15,6 +15,15 @@ ServerSource = Literal["user", "project"]
 Transport = Literal["stdio", "http"]
 ServerState = Literal["off", "refused", "idle", "starting", "ready", "failed"]
 """`off`: disabled; `refused`: it may not run, a problem says why; `idle`: not started, since nothing needed it."""
+McpPermission = Literal["agent-draft", "projects-list", "projects-create", "sessions", "approve"]
+"""What clients of the harness's own server can be permitted; the first three are a role's permissions too."""
+MCP_PERMISSIONS: tuple[McpPermission, ...] = (
+    "agent-draft",
+    "projects-list",
+    "projects-create",
+    "sessions",
+    "approve",
+)
 
 
 class McpProblem(Struct, frozen=True, kw_only=True):

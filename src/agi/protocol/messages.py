@@ -8,6 +8,10 @@ from msgspec import Struct
 
 from agi.protocol.parts import Part
 
+Mode = Literal["queue", "steer"]
+"""How a message that has to wait is taken up: by a turn of its own, or by the running turn at its next step."""
+Urgency = Literal["queue", "steer", "interrupt"]
+"""The same for its sender, who may also have the running turn stopped, to be answered right after it."""
 Role = Literal["system", "user", "assistant", "tool"]
 MessageStatus = Literal["pending", "complete", "error"]
 StopReason = Literal[
@@ -69,6 +73,8 @@ class Message(Struct, frozen=True, kw_only=True, omit_defaults=True):
     turn_id: str | None = None
     status: MessageStatus
     origin: str = ""
+    client: str = ""
+    """Through what a person said it, such as `tui` or `web`; empty if that was not told."""
     agent: str = ""
     provider: str = ""
     model: str = ""

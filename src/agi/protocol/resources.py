@@ -58,3 +58,5 @@ class AgentMessage(Command, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     message: Annotated[str, Meta(min_length=1, max_length=1_000_000)]
     session_id: Name | UnsetType = UNSET
+    wait: bool = True
+    """Whether the answer to this is the agent's."""

@@ -14,6 +14,7 @@ from agi.protocol.commands import Name, Path, Reason
 from agi.protocol.drafts import Draft, ListedTask, PooledAgent
 from agi.protocol.grants import Remember
 from agi.protocol.hunks import Hunk
+from agi.protocol.messages import Urgency
 from agi.protocol.sessions import Activity, Risk
 from agi.protocol.workers import MergeState, Scope, WorkChange, WorkStatus
 
@@ -73,6 +74,8 @@ class SubmitPrompt(Params, frozen=True, kw_only=True, forbid_unknown_fields=True
     role: Name | UnsetType = UNSET
     task_slug: Name | UnsetType = UNSET
     project: Name | UnsetType = UNSET
+    mode: Urgency = "queue"
+    """While the draft works: wait for it, be taken up at its next step (`steer`), or stop it (`interrupt`)."""
 
 
 class ListProjects(Params, frozen=True, kw_only=True, forbid_unknown_fields=True):

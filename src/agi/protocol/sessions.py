@@ -10,8 +10,8 @@ from agi.protocol.forks import ForkedFrom
 from agi.protocol.grants import Remember
 from agi.protocol.hunks import Hunk
 from agi.protocol.jobs import Job
-from agi.protocol.messages import Usage
-from agi.protocol.parts import Json
+from agi.protocol.messages import Mode, Usage
+from agi.protocol.parts import InputPart, Json
 from agi.protocol.policies import Budgets
 from agi.protocol.preflight import PendingPreflight
 from agi.protocol.resources import ResourceTag
@@ -74,6 +74,23 @@ class QueuedTurn(Struct, frozen=True, kw_only=True, omit_defaults=True):
     message_id: str
     asked: TurnOptions = TurnOptions()
     retry_of: str = ""
+    mode: Mode = "queue"
+    """`steer`: the running turn takes it up at its next step; only if it ends before that, this turn begins."""
+
+
+class QueuedMessage(Struct, frozen=True, kw_only=True):
+    """A message that waits, with what it says; the next one to be taken up is the first of the list."""
+
+    message_id: str
+    turn_id: str
+    """The turn that answers it, if no other takes it up before."""
+    mode: Mode
+    parts: tuple[InputPart, ...]
+    text: str
+    """Its text alone."""
+    created_at: str
+    retry_of: str = ""
+    """The turn that is tried again; what it says was said already, and is not changed any more."""
 
 
 class Session(Struct, frozen=True, kw_only=True):
@@ -108,8 +125,12 @@ class Session(Struct, frozen=True, kw_only=True):
     """The resource it was begun for, if any."""
     forked_from: ForkedFrom | None = None
     """Where it was forked from another session; null if it began by itself."""
+    head: str = ""
+    """The hash of event `last_seq`; who keeps it elsewhere can tell later that nothing before it was changed."""
     context_tokens: int = 0
     """How much the model was told and said last, by which it is decided when to compact; 0 is unknown."""
+    running_turn_id: str | None = None
+    """The turn that runs; `last_turn_id` is the last in line."""
 
 
 class ErrorInfo(Struct, frozen=True, kw_only=True):

@@ -6,9 +6,12 @@ Only for eyes. What is stored, sent or run stays as it is. May import: nothing o
 from __future__ import annotations
 
 import re
+from functools import cache
 
 _BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
 """Printable by their category, and yet nothing is seen of them."""
+_UNSEEN = re.compile("[\u00ad\u180e\u200c\u200d]")
+"""Of use in some scripts and in emojis; in a command or a program, a way to hide."""
 _MIXED = re.compile(r"\w*[A-Za-z]\w*")
 
 
@@ -48,3 +51,38 @@ def _is_latin(character: str) -> bool:
 
     plain = unicodedata.normalize("NFD", character)[0]
     return plain.isascii() or not character.isalpha()
+
+
+def settled(text: str) -> str:
+    """Text as a terminal would end up showing it, without what it acts on: no sequences, of a progress bar the last."""
+    if "\x1b" in text:
+        text = _sequences().sub("", text)
+    if "\r" in text:
+        text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.replace("\r\n", "\n").split("\n"))
+    return text
+
+
+@cache
+def _sequences() -> re.Pattern[str]:
+    """What terminals act on: colours, cursor movements, titles, links. What is cut off or too long is shown instead."""
+    return re.compile(
+        r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|[PX^_][^\x1b]{0,4096}\x1b\\|[@-Z\\-_])"
+    )
+
+
+def unhidden(text: str) -> str:
+    """Text of several lines in which what controls, hides or turns the direction of writing is written out."""
+    return _unsafe().sub(lambda match: escape(match[0]), text)
+
+
+def unhidden_change(text: str) -> str:
+    """The same for what someone decides on: what is merely not seen is written out too, also between emojis."""
+    text = _UNSEEN.sub(lambda match: escape(match[0]), unhidden(text))
+    return _BLANK.sub(lambda match: escape(match[0]), text)
+
+
+@cache
+def _unsafe() -> re.Pattern[str]:
+    bidi = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+    hidden = "\u200b\u2060-\u2064\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
+    return re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029{bidi}{hidden}\ud800-\udfff]")

@@ -21,7 +21,14 @@ from agi.protocol.messages import Message, Role
 from agi.protocol.parts import Text, ToolCallPart, plain_text
 from agi.protocol.search import FoundKind
 
-INDEXED = ("session_created", "session_updated", "message_added", "model_output_completed", "tool_call_completed")
+INDEXED = (
+    "session_created",
+    "session_updated",
+    "message_added",
+    "message_edited",
+    "model_output_completed",
+    "tool_call_completed",
+)
 MOST_ENTRIES = 256
 """Of one event."""
 SAID = (24_000, 8_000)
@@ -65,6 +72,8 @@ def _entries(data: ev.EventData | None) -> Iterator[Entry]:
             yield Entry(kind="title", text=data.title[: sum(CALLED)])
     elif isinstance(data, ev.MessageAdded):
         yield from _said(data.message)
+    elif isinstance(data, ev.MessageEdited):
+        yield from _said(Message(id=data.message_id, role="user", parts=data.parts, created_at="", status="complete"))
     elif isinstance(data, ev.ModelOutputCompleted):
         yield from _said(data.message)
         for part in data.message.parts:

@@ -25,7 +25,7 @@ from agi.protocol.parts import (
 )
 from agi.protocol.resources import ResourceTag
 from agi.protocol.sessions import TurnOptions, TurnStatus
-from agi.protocol.times import to_rfc3339
+from agi.protocol.times import to_millis, to_rfc3339
 from agi.views.segments import END, Revert, Segment, counts, segments
 from agi.views.state import SessionState
 from agi.views.tables import QUEUED
@@ -69,6 +69,7 @@ Before = tuple[int, str]
 
 class _Outcome(Struct, frozen=True):
     stop_reason: str = ""
+    steered_into: str = ""
 
 
 class Turn(Struct, frozen=True, kw_only=True):
@@ -89,6 +90,13 @@ class Turn(Struct, frozen=True, kw_only=True):
         if self.status != "completed" or self.outcome is None:
             return ""
         return str(msgspec.json.decode(self.outcome, type=_Outcome).stop_reason)
+
+    @property
+    def steered_into(self) -> str:
+        """The turn that took up its message instead; empty for any other."""
+        if self.status != "canceled" or self.outcome is None:
+            return ""
+        return str(msgspec.json.decode(self.outcome, type=_Outcome).steered_into)
 
 
 class Attachment(Struct, frozen=True, kw_only=True):
@@ -121,6 +129,11 @@ def list_sessions(
     time, session_id = before or (_END, "")
     rows = db.execute(_ALL_RECENT if unlisted else _RECENT, (time, session_id, limit))
     return [_decode_state(row[0]) for row in rows]
+
+
+def place_of(state: SessionState) -> Before:
+    """The place of a session in the list of them."""
+    return to_millis(state.updated_at), state.id
 
 
 def sessions_of(db: sqlite3.Connection, resource: ResourceTag, folder: str | None, limit: int) -> list[SessionState]:
@@ -205,6 +218,20 @@ def history_between(
         if last > after:
             found += gather_messages(session_id, db.execute(_HISTORY, (session_id, max(first, after), last)))
     return found
+
+
+def messages_by_id(db: sqlite3.Connection, session_id: str, ids: Sequence[str]) -> list[Message]:
+    """These messages, in the order in which they are named; those that are not there are left out."""
+    marks = ",".join("?" * len(ids))
+    where = f' WHERE m.session_id=? AND m.id IN ({marks}) ORDER BY m.id, p."index"'
+    found = {one.id: one for one in gather_messages(session_id, db.execute(JOINED + where, (session_id, *ids)))}
+    return [found[one] for one in ids if one in found]
+
+
+def is_message(db: sqlite3.Connection, session_id: str, message_id: str) -> bool:
+    """Whether there is such a message in the session, waiting or not."""
+    row = db.execute("SELECT 1 FROM messages WHERE id=? AND session_id=?", (message_id, session_id)).fetchone()
+    return row is not None
 
 
 def session_of_turn(db: sqlite3.Connection, turn_id: str) -> str:

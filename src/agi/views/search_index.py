@@ -17,7 +17,7 @@ from agi.protocol.times import to_millis
 from agi.views.entries import INDEXED, MOST_ENTRIES, Entry, entries_of
 from agi.views.terms import index_text
 
-VERSION = "2"
+VERSION = "3"
 """Of what `entries_of` and `index_text` make of events: words are taken out by being made again, exactly."""
 WINDOW = 250
 """How many events are looked at between two looks at the clock."""
@@ -57,6 +57,8 @@ def advance(db: sqlite3.Connection, is_over: Callable[[], bool]) -> int:
         for row in db.execute(_WINDOW, (through, end)).fetchall():
             event = from_row(row)
             if _is_listed(db, event.session_id, listed):
+                if event.type == "message_edited":
+                    _take_out_said(db, event.session_id, event.turn_id)
                 _put(db, row[0], event.session_id, event.turn_id, to_millis(event.ts), entries_of(event))
         through = end
         if is_over():
@@ -102,6 +104,12 @@ def _put(
         )
         db.execute("INSERT INTO search_words (rowid, words) VALUES (?,?)", (entry_id, index_text(entry.text)))
         db.executemany("INSERT INTO search_files VALUES (?,?)", [(path, entry_id) for path in entry.paths])
+
+
+def _take_out_said(db: sqlite3.Connection, session_id: str, turn_id: str | None) -> None:
+    """Take out what a message said that waits for its turn, of which nothing else is there yet."""
+    said = "SELECT id FROM search_entries WHERE session_id=? AND turn_id=? AND kind='message' AND role='user'"
+    _take_out(db, [row[0] for row in db.execute(said, (session_id, turn_id)).fetchall()])
 
 
 def _take_out(db: sqlite3.Connection, entry_ids: Iterable[int]) -> None:

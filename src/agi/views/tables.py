@@ -1,7 +1,8 @@
 """Seed 004's tables (sessions, messages, message_parts, artifacts), and ours beside them (turns, attachments, forks).
 
 Written inside the transaction of the events they are made from, on the writer's thread. Times are unix milliseconds.
-A message that waits in the queue stands behind all others; it gets its place where its turn begins.
+A message that waits in the queue stands behind all others; it gets its place where its turn begins, or where another
+turn takes it up.
 May import: protocol, eventlog, views.
 """
 
@@ -15,6 +16,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
+from agi.eventlog import chain
 from agi.eventlog.base import Step
 from agi.protocol import events as ev
 from agi.protocol.events import Event
@@ -22,12 +24,15 @@ from agi.protocol.messages import Message
 from agi.protocol.parts import ErrorPart, Part, ToolCallPart, ToolResultContent, ToolResultPart
 from agi.protocol.sessions import TurnOptions
 from agi.protocol.times import to_millis
-from agi.views import pool
-from agi.views.state import SessionState, fold
+from agi.views import pool, usage
+from agi.views.folding import fold
+from agi.views.state import SessionState
 
 _encode = msgspec.json.Encoder().encode
 _decode_state = msgspec.json.Decoder(SessionState).decode
 REMEMBERED = 512
+"""How many sessions that run are remembered as they stand; of the others, a few."""
+RESTING = 8
 QUEUED = 1 << 60
 """Added to the position of a message whose turn has not begun, so that it stands behind all others."""
 
@@ -91,10 +96,19 @@ def _forks(db: sqlite3.Connection) -> None:
     db.execute("CREATE INDEX forks_session_id ON forks (session_id)")
 
 
+def _chained(db: sqlite3.Connection) -> None:
+    """Logs had no hashes once: their events are chained, late, and each session is told the last one."""
+    for session_id, head in chain.chain_old(db).items():
+        state = _load(db, session_id)
+        if state is not None:
+            state.head = head
+            db.execute("UPDATE sessions SET state=CAST(? AS TEXT) WHERE id=?", (_encode(state), session_id))
+
+
 class Tables:
     """The projection the log writes through; remembers the state of sessions it touched last."""
 
-    steps: tuple[Step, ...] = (_tables, _grants_with_rules, _forks, pool.step)
+    steps: tuple[Step, ...] = (_tables, _grants_with_rules, _forks, pool.step, _chained, usage.step)
 
     def __init__(self) -> None:
         self.epoch = 1
@@ -145,13 +159,33 @@ class Tables:
     def _remember(self, session_id: str, state: SessionState) -> None:
         self._states[session_id] = state
         self._states.move_to_end(session_id)
-        if len(self._states) > REMEMBERED:
-            self._states.popitem(last=False)
+        if len(self._states) > RESTING:
+            # The next event of one that rests costs a row to be read; to keep them all, two kilobytes each.
+            rests = next((one.id for one in self._states.values() if not _is_live(one)), None)
+            if rests is not None:
+                del self._states[rests]
+            elif len(self._states) > REMEMBERED:
+                self._states.popitem(last=False)
 
 
 def _load(db: sqlite3.Connection, session_id: str) -> SessionState | None:
     row = db.execute("SELECT state FROM sessions WHERE id=?", (session_id,)).fetchone()
     return _decode_state(row[0]) if row else None
+
+
+def _is_live(state: SessionState) -> bool:
+    return state.turn is not None or bool(state.queue) or bool(state.jobs) or state.compaction is not None
+
+
+def anchor(db: sqlite3.Connection, session_id: str) -> tuple[int, str] | None:
+    """Where a session ends by its row: the number of its last event, and that one's hash."""
+    row = db.execute(
+        "SELECT last_seq, json_extract(state, '$.head') FROM sessions WHERE id=?", (session_id,)
+    ).fetchone()
+    if row is None:
+        return None
+    head = row[1] or ""
+    return int(row[0]), head.decode() if isinstance(head, bytes) else head
 
 
 def _save(db: sqlite3.Connection, state: SessionState) -> None:
@@ -167,7 +201,7 @@ def _save(db: sqlite3.Connection, state: SessionState) -> None:
             to_millis(state.created_at),
             to_millis(state.updated_at),
             state.status,
-            state.turn is not None or bool(state.queue) or bool(state.jobs) or state.compaction is not None,
+            _is_live(state),
             not state.ephemeral,
             state.last_seq,
             _encode(state),
@@ -186,6 +220,20 @@ def _message_added(db: sqlite3.Connection, event: Event, data: ev.MessageAdded) 
     _put_message(db, data.message, event, event.seq + QUEUED if waits else event.seq)
     if waits and event.turn_id:
         _put_turn(db, event, data.message.id, "queued", "", data.asked)
+
+
+def _message_edited(db: sqlite3.Connection, event: Event, data: ev.MessageEdited) -> None:
+    waits = db.execute("SELECT 1 FROM messages WHERE id=? AND position>=?", (data.message_id, QUEUED)).fetchone()
+    if waits is not None:
+        db.execute("DELETE FROM message_parts WHERE message_id=?", (data.message_id,))
+        _put_parts(db, data.message_id, data.parts)
+
+
+def _message_steered(db: sqlite3.Connection, event: Event, data: ev.MessageSteered) -> None:
+    db.execute(
+        "UPDATE messages SET position=?, turn_id=? WHERE id=? AND position>=?",
+        (event.seq, event.turn_id, data.message_id, QUEUED),
+    )
 
 
 def _turn_requested(db: sqlite3.Connection, event: Event, data: ev.TurnRequested) -> None:
@@ -260,7 +308,9 @@ def _turn_over(status: str) -> Callable[[sqlite3.Connection, Event, ev.EventData
             "UPDATE turns SET status=?, outcome=CAST(? AS TEXT), ended_at=? WHERE id=?",
             (status, event.raw, to_millis(event.ts), event.turn_id),
         )
-        pool.worker_runs(db, event.session_id, is_open=False)
+        goes_on = "SELECT 1 FROM turns WHERE session_id=? AND status IN ('queued', 'running') LIMIT 1"
+        is_open = db.execute(goes_on, (event.session_id,)).fetchone() is not None
+        pool.worker_runs(db, event.session_id, is_open=is_open)
 
     return write
 
@@ -297,10 +347,14 @@ def _put_message(db: sqlite3.Connection, message: Message, event: Event, positio
             _encode(info),
         ),
     )
+    _put_parts(db, message.id, message.parts)
+
+
+def _put_parts(db: sqlite3.Connection, message_id: str, parts: Sequence[Part]) -> None:
     db.executemany(
         "INSERT INTO message_parts VALUES (?,?,?,?,CAST(? AS TEXT)) ON CONFLICT (id) DO UPDATE SET"
         ' "index"=excluded."index", type=excluded.type, content=excluded.content WHERE message_id=excluded.message_id',
-        [_part_row(message.id, index, part) for index, part in enumerate(message.parts)],
+        [_part_row(message_id, index, part) for index, part in enumerate(parts)],
     )
 
 
@@ -320,6 +374,8 @@ def _part_id(message_id: str, index: int) -> str:
 _WRITERS: dict[str, Callable[[sqlite3.Connection, Event, Any], None]] = {
     "session_created": _session_created,
     "message_added": _message_added,
+    "message_edited": _message_edited,
+    "message_steered": _message_steered,
     "turn_requested": _turn_requested,
     "turn_started": _turn_started,
     "model_output_delta": _delta,
@@ -330,4 +386,5 @@ _WRITERS: dict[str, Callable[[sqlite3.Connection, Event, Any], None]] = {
     "turn_canceled": _turn_canceled,
     "attachment_added": _attachment_added,
     **pool.WRITERS,
+    **usage.WRITERS,
 }

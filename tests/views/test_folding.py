@@ -14,7 +14,8 @@ from agi.protocol.parts import Text
 from agi.protocol.policies import Rule
 from agi.protocol.sessions import ErrorInfo, Session, TurnOptions
 from agi.protocol.tools import EMPTY_INPUT, ToolCall, ToolResult
-from agi.views.state import Agreed, Answer, Review, SessionState, fold
+from agi.views.folding import fold
+from agi.views.state import Agreed, Answer, Review, SessionState
 
 TS = "2026-01-01T00:00:00.000Z"
 ERROR = ErrorInfo(code="provider_failed", message="no")
@@ -149,6 +150,52 @@ def test_settings_change_only_where_something_is_said():
         (None, ev.SessionUpdated(title="")),
     )
     assert (state.title, state.agent, state.provider, state.model) == ("", "plan", "p", "m")
+
+
+def test_what_steers_stands_before_what_waits_and_is_gone_once_it_is_taken_up():
+    """In the order in which it was said or promoted; the last turn is the last in line, then the one that runs."""
+    waiting = (*QUEUED, ask("t3", queued=True), ask("t4", queued=True, mode="steer"))
+    promoted = (*waiting, ("t3", ev.SteerRequested(message_id="msg_t3")))
+    state = fold_all(*promoted, ("t3", ev.SteerRequested(message_id="msg_t3")))
+    assert [(one.turn_id, one.mode) for one in state.queue] == [("t4", "steer"), ("t3", "steer"), ("t2", "queue")]
+    assert state.last_turn_id == "t2"
+
+    taken = [("t1", ev.MessageSteered(message_id=f"msg_{one}", queued_turn_id=one)) for one in ("t4", "t3")]
+    state = fold_all(*promoted, *taken, ("t2", ev.TurnCanceled()), ("t3", ev.TurnCanceled(steered_into="t1")))
+    assert (state.queue, state.activity) == ([], "running")
+    assert fold_all(*RUNNING, ask("t2", queued=True, mode="steer"), _took("t2")).last_turn_id == "t1"
+
+
+def test_a_turn_that_is_dropped_before_it_began_was_never_the_last():
+    """The last one is the last in line, else the one that runs, else the one before; without any, the dropped one."""
+    drop = {one: (one, ev.TurnCanceled()) for one in ("t1", "t2", "t3")}
+    waiting = (*RUNNING, ask("t2", queued=True), ask("t3", queued=True))
+    assert fold_all(*waiting, drop["t3"]).last_turn_id == "t2"
+    assert fold_all(*waiting, drop["t3"], drop["t2"]).last_turn_id == "t1"
+    assert fold_all(*waiting, drop["t3"], drop["t1"], drop["t2"]).last_turn_id == "t1"
+    assert fold_all(ask("t1"), drop["t1"]).last_turn_id == "t1"
+    failed = (ask("t1"), ("t1", ev.TurnFailed(error=ERROR, usage=Usage())), ask("t2"), drop["t2"])
+    assert fold_all(*failed).last_turn_id == "t1"
+    steered = (*RUNNING, ask("t2", queued=True, mode="steer"), _took("t2"), ("t2", ev.TurnCanceled(steered_into="t1")))
+    assert fold_all(*steered, ("t1", over()), ask("t3"), drop["t3"]).last_turn_id == "t1"
+
+
+def test_what_is_dropped_leaves_a_turn_at_its_limit_as_it_was():
+    """It can still be answered further when the limit is raised."""
+    limited = ev.TurnCompleted(message_id=None, stop_reason="budget_exhausted", steps=1, usage=Usage())
+    state = fold_all(*RUNNING, ask("t2", queued=True), ("t1", limited), ("t2", ev.TurnCanceled()))
+    assert (state.exhausted, state.last_turn_id) == ("t1", "t1")
+
+
+def test_the_running_turn_is_told_beside_the_last_in_line():
+    """So that a client can stop the one without the other."""
+    public = fold_all(*QUEUED).public(epoch=1)
+    assert (public.running_turn_id, public.last_turn_id) == ("t1", "t2")
+    assert fold_all(ask("t1")).public(epoch=1).running_turn_id is None
+
+
+def _took(turn: str) -> tuple[str, ev.EventData]:
+    return "t1", ev.MessageSteered(message_id=f"msg_{turn}", queued_turn_id=turn)
 
 
 def test_the_queue_is_first_come_first_served():
