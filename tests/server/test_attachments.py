@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import io
+import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -51,6 +54,7 @@ async def test_json_and_form_store_the_same(daemon: Daemon) -> None:
     assert [one["ref"] for one in listed] == sorted(refs)
 
 
+@pytest.mark.threat("T42")
 async def test_a_file_comes_back_as_it_was_to_be_saved(daemon: Daemon) -> None:
     """The bytes, `Content-Disposition: attachment` with the name it came with, and no sniffing."""
     session_id = await daemon.begin()
@@ -69,6 +73,7 @@ async def test_a_file_comes_back_as_it_was_to_be_saved(daemon: Daemon) -> None:
     assert (head_reply.body, head_reply.headers["content-length"]) == (b"", str(len(data)))
 
 
+@pytest.mark.threat("T38", "T42")
 @pytest.mark.parametrize("mime_type", ["text/html", "image/svg+xml", "application/xhtml+xml", "text/javascript"])
 async def test_what_a_browser_would_run_is_only_bytes(daemon: Daemon, mime_type: str) -> None:
     """A type that could run something is not told."""
@@ -88,6 +93,7 @@ BAD_FILES = {
 }
 
 
+@pytest.mark.threat("T42")
 @pytest.mark.parametrize(("mime_type", "data", "code"), BAD_FILES.values(), ids=BAD_FILES)
 async def test_a_file_nobody_could_use_is_refused_at_the_door(
     daemon: Daemon, mime_type: str, data: bytes, code: str
@@ -103,6 +109,45 @@ async def test_a_file_nobody_could_use_is_refused_at_the_door(
     assert (await daemon.get(f"/v1/sessions/{session_id}/attachments")).json() == {"attachments": []}
 
 
+def sizes(folder: Path) -> list[int]:
+    """How large the attachments are that are kept anywhere below."""
+    return [path.stat().st_size for path in folder.rglob("attachments/*") if path.is_file() and path.suffix != ".json"]
+
+
+def zip_bomb() -> bytes:
+    """Ten megabytes of nothing in ten kilobytes."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("../../zeros", bytes(10 << 20))
+    return made.getvalue()
+
+
+@pytest.mark.threat("T42")
+@pytest.mark.parametrize(
+    ("name", "data", "kind"),
+    [
+        ("bomb.zip", zip_bomb(), "application/octet-stream"),
+        ("page.png", PNG + b"<script>alert(1)</script>", "image/png"),
+        ("script.html.png", b"<!doctype html><script>alert(1)</script>", "application/octet-stream"),
+        ("picture.svg", b"<svg xmlns='http://www.w3.org/2000/svg' onload='alert(1)'/>", "application/octet-stream"),
+    ],
+)
+async def test_what_is_two_things_at_once_is_kept_as_it_is_and_only_to_be_saved(
+    daemon: Daemon, tmp_path: Path, name: str, data: bytes, kind: str
+) -> None:
+    """Nothing is unpacked, nothing is run: the bytes come back as they came, as a download that nobody may guess at."""
+    session_id = await daemon.begin()
+    body = {"filename": name, "mime_type": "image/png", "data": base64.b64encode(data).decode()}
+    stored = (await upload(daemon, session_id, body)).json()
+    reply = await daemon.get(f"/v1/sessions/{session_id}/{stored['ref']}")
+
+    assert (reply.body, reply.headers["content-type"]) == (data, kind)
+    assert reply.headers["content-disposition"].startswith("attachment; ")
+    assert reply.headers["x-content-type-options"] == "nosniff"
+    assert sizes(tmp_path) == [len(data)]
+
+
+@pytest.mark.threat("T42")
 async def test_a_file_that_is_not_what_it_is_said_to_be_is_kept_as_what_it_is(daemon: Daemon) -> None:
     """The answer and the log say so; two files of one name are two files."""
     session_id = await daemon.begin()
@@ -156,6 +201,7 @@ async def test_artifacts_of_a_turn_are_sent_too(daemon: Daemon) -> None:
     assert page.headers["content-type"] == "application/octet-stream"
 
 
+@pytest.mark.threat("T18")
 async def test_only_files_of_the_session_are_sent(daemon: Daemon) -> None:
     """No link, no folder, no way up."""
     session_id = await daemon.begin()

@@ -15,6 +15,7 @@ from agi.errors import Conflict, StorageError
 from agi.server.daemon import Berth
 
 
+@pytest.mark.threat("T17")
 def test_the_record_is_private_and_tells_where(tmp_path: Path) -> None:
     """URL, process, time and token, for its owner's eyes; gone when the daemon leaves."""
     berth = Berth(tmp_path)
@@ -45,6 +46,18 @@ def test_a_second_daemon_is_told_of_the_first(tmp_path: Path) -> None:
     Berth(tmp_path).leave()
 
 
+def test_a_data_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    """A file stands where it belongs, and stays as it is."""
+    in_the_way = tmp_path / ".agi"
+    in_the_way.write_text("mine")
+
+    with pytest.raises(StorageError, match="cannot be made") as told:
+        Berth(in_the_way)
+    assert told.value.hint
+    assert in_the_way.read_text() == "mine"
+
+
+@pytest.mark.threat("T54")
 def test_a_killed_daemon_leaves_its_place_free(tmp_path: Path) -> None:
     """The lock dies with its process; a record that is left behind keeps nobody out."""
     script = (
@@ -68,6 +81,7 @@ def test_a_damaged_record_is_none(tmp_path: Path, content: bytes) -> None:
     assert read_record(tmp_path) is None
 
 
+@pytest.mark.threat("T17")
 def test_links_are_not_followed(tmp_path: Path) -> None:
     """A repository cannot point our lock or our record elsewhere."""
     elsewhere = tmp_path / "elsewhere"

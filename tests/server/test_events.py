@@ -117,6 +117,7 @@ def pieces(rng: random.Random, count: int) -> list[str]:
     return ["".join(rng.choice(letters) for _ in range(rng.randint(1, 60))) for _ in range(count)]
 
 
+@pytest.mark.threat("T40")
 @pytest.mark.parametrize("surface", ["events", "stream"])
 async def test_a_link_that_breaks_200_times_loses_and_repeats_nothing(tmp_path: Path, surface: str) -> None:
     """Wherever the link breaks, even within a frame, a client that comes back with its last id gets just the rest."""
@@ -171,6 +172,8 @@ async def test_two_readers_of_the_same_turn_see_the_same(daemon: Daemon) -> None
     assert "".join(first.text.values()) == "before after"
 
 
+@pytest.mark.advisory("codex app-server")
+@pytest.mark.threat("T40")
 async def test_a_reader_that_does_not_read_holds_nobody_up_and_still_gets_everything(daemon: Daemon) -> None:
     """The turn runs at its own speed, memory stays bounded, and the slow reader gets all of it once it reads."""
     daemon.model.plays(*(Say(f"{number:04} " * 200) for number in range(6000)))
@@ -262,6 +265,7 @@ async def first_event(daemon: Daemon, target: str, headers: dict[str, str] | Non
         return await anext(events)
 
 
+@pytest.mark.threat("T40")
 @pytest.mark.parametrize("surface", ["events", "stream"])
 @pytest.mark.parametrize("cursor", ["9999", "9999:4", "3@7", "1:2@1700000000"])
 async def test_a_cursor_of_another_log_starts_over_from_a_snapshot(daemon: Daemon, surface: str, cursor: str) -> None:
@@ -274,7 +278,20 @@ async def test_a_cursor_of_another_log_starts_over_from_a_snapshot(daemon: Daemo
     session = (await daemon.get(f"/v1/sessions/{turn.session_id}")).json()
     assert event.event == "resync"
     assert event.id == str(session["last_seq"])
-    assert told == {"session": session, "open_text": [], "seq": session["last_seq"]}
+    assert told == {"session": session, "open_text": [], "seq": session["last_seq"], "turn_id": None}
+
+
+async def test_a_snapshot_tells_which_turn_runs_also_where_others_wait(daemon: Daemon) -> None:
+    """The session's last turn is then one in line; whoever wants to stop what runs needs the other."""
+    daemon.model.plays(Say("Thinking"), Wait(asyncio.Event()))
+    turn = await daemon.ask("begin")
+    await eventually(lambda: daemon.harness.state(turn.session_id).turn)
+    waits = await daemon.ask("and then this", session_id=turn.session_id)
+    event = await first_event(daemon, f"/v1/sessions/{turn.session_id}/events?after=1@0")
+
+    told = msgspec.json.decode(event.data)
+    assert told["turn_id"] == turn.id
+    assert told["session"]["last_turn_id"] == waits.id
 
 
 async def test_after_a_resync_the_open_text_goes_on_where_the_snapshot_ends(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from starlette.websockets import WebSocket
 
 from agi.errors import ConfigError
 from agi.server.access import AccessLine, format_line
-from agi.server.guard import Guard, GuardSettings
+from agi.server.guard import Guard, GuardSettings, cookie_name
 from agi.server.limits import Limits, make_server
 from agi.server.peer import PeerCheck
 
@@ -54,6 +54,7 @@ class House:
         self.errors: list[Exception] = []
         self.touched: list[str] = []
         self.clock = Clock()
+        self.guard: Guard
         self.settings: Callable[..., GuardSettings] = lambda **changes: GuardSettings(
             **{"token": TOKEN, "port": self.port, "auth": "token", "max_body": 1000, **changes}
         )
@@ -139,6 +140,7 @@ async def open_house(app: Any = None, *, peers: PeerCheck | None = None, **chang
         guarded = Guard(
             app or house.app(), settings, log=house.lines.append, on_error=house.errors.append, clock=house.clock
         )
+        house.guard = guarded
         server = make_server(guarded, sock=sock, log=house.lines.append, limits=Limits(linger=0.2), peers=peers)
         serving = asyncio.create_task(server.serve())
         await eventually(lambda: server.started)
@@ -148,11 +150,11 @@ async def open_house(app: Any = None, *, peers: PeerCheck | None = None, **chang
             serving.cancel()
             for listener in server.servers:
                 listener.close()
-            for connection in list(server.server_state.connections):
+            for connection in list(server.connections):
                 connection.transport.abort()
             with contextlib.suppress(asyncio.CancelledError):
                 await serving
-            await asyncio.gather(*server.server_state.tasks)
+            await asyncio.gather(*server.tasks)
 
 
 @pytest.fixture
@@ -161,6 +163,7 @@ async def house() -> AsyncIterator[House]:
         yield opened
 
 
+@pytest.mark.threat("T2")
 async def test_our_own_names_pass(house: House) -> None:
     """The three names of loopback with the daemon's port are ours, in any case of letters."""
     for name in ("localhost", "127.0.0.1", "[::1]", "LocalHost"):
@@ -168,6 +171,7 @@ async def test_our_own_names_pass(house: House) -> None:
         assert answer.status == 200
 
 
+@pytest.mark.threat("T2")
 @pytest.mark.parametrize(
     "host",
     [
@@ -194,6 +198,7 @@ async def test_a_foreign_or_odd_host_is_refused_even_with_the_token(house: House
     assert house.touched == []
 
 
+@pytest.mark.threat("T2")
 async def test_no_host_and_two_hosts_are_refused(house: House) -> None:
     """Exactly one Host header decides; two equal ones are two."""
     for hosts in ([], [house.host, house.host], [house.host, "Host: evil.example"]):
@@ -201,6 +206,7 @@ async def test_no_host_and_two_hosts_are_refused(house: House) -> None:
         assert (answer.status, answer.code) == (400, "host_refused")
 
 
+@pytest.mark.threat("T2")
 @pytest.mark.parametrize("target", ["http://evil.example/touch", "http://localhost/touch", "*"])
 async def test_a_target_that_is_no_path_is_refused(house: House, target: str) -> None:
     """An absolute-form target would name a host behind the Host header's back."""
@@ -229,6 +235,7 @@ async def test_an_exposed_daemon_goes_by_its_further_names() -> None:
         assert (await house.say("GET /touch", f"Host: other.lan:{house.port}", BEARER)).status == 403
 
 
+@pytest.mark.threat("T5")
 async def test_our_own_origin_passes_and_no_answer_opens_cors(house: House) -> None:
     """A page of our own may call; no answer tells a browser that others may, whatever the application sends."""
     answer = await house.get("/touch", BEARER, f"Origin: http://localhost:{house.port}", "Sec-Fetch-Site: same-origin")
@@ -249,6 +256,7 @@ FOREIGN_ORIGINS = [
 ]
 
 
+@pytest.mark.threat("T3", "T4")
 @pytest.mark.parametrize("origin", FOREIGN_ORIGINS)
 async def test_a_foreign_origin_is_refused_for_http_and_before_a_websocket_is_accepted(
     house: House, origin: str
@@ -260,6 +268,7 @@ async def test_a_foreign_origin_is_refused_for_http_and_before_a_websocket_is_ac
     assert house.touched == []
 
 
+@pytest.mark.threat("T5")
 async def test_a_preflight_from_a_foreign_origin_gets_no_permission(house: House) -> None:
     """A refused preflight says nothing of what would be allowed."""
     asks = ("Origin: https://evil.example", "Access-Control-Request-Method: POST")
@@ -287,6 +296,44 @@ async def test_what_a_browser_says_of_the_causing_site_decides(
     assert (await house.say(request_line, house.host, BEARER, *headers)).status == status
 
 
+PUBLIC = "https://agi.example"
+
+
+@pytest.mark.threat("T3", "T4")
+async def test_behind_a_proxy_the_public_origin_is_ours_and_no_other() -> None:
+    """The name with https is one of the daemon's own; each name goes with its own scheme."""
+    async with open_house(public=PUBLIC) as house:
+        own, public = house.host, "Host: agi.example"
+        origins = [PUBLIC, "http://agi.example", f"http://localhost:{house.port}", "https://evil.example", "null"]
+        told = {
+            host: [(await house.say("GET /touch", host, BEARER, f"Origin: {one}")).status for one in origins]
+            for host in (own, public)
+        }
+        bare = [await house.say("GET /touch", host, BEARER) for host in (public, "Host: agi.example:443", "Host: x")]
+
+    assert told == {own: [403, 403, 200, 403, 403], public: [200, 403, 403, 403, 403]}
+    assert [one.status for one in bare] == [200, 403, 403]
+
+
+async def test_the_port_that_https_has_anyway_may_be_written_out() -> None:
+    """Browsers leave it away, whatever the settings say."""
+    async with open_house(public=f"{PUBLIC}:443") as house:
+        answer = await house.say("GET /touch", "Host: agi.example", BEARER, f"Origin: {PUBLIC}")
+
+    assert answer.status == 200
+
+
+@pytest.mark.threat("T1")
+async def test_behind_a_proxy_nobody_is_let_in_for_who_they_are() -> None:
+    """What a proxy of this very user passes on came from anywhere."""
+    async with open_house(public=PUBLIC, auth="auto") as house:
+        answers = [await house.say("GET /touch", host) for host in (house.host, "Host: agi.example")]
+
+    assert [one.status for one in answers] == [401, 401]
+    assert house.touched == []
+
+
+@pytest.mark.threat("T1")
 async def test_without_the_token_nothing_is_reached_but_health(house: House) -> None:
     """Known paths, unknown paths and other methods of the health path all need the token."""
     for request in ("GET /touch", "GET /nowhere", "POST /healthz", "GET /healthz/", "DELETE /touch", "PUT /healthz"):
@@ -304,6 +351,7 @@ async def test_health_still_checks_host_origin_and_a_token_that_is_sent(house: H
     assert (await house.get("/healthz", "Authorization: Bearer wrong")).status == 401
 
 
+@pytest.mark.threat("T10")
 @pytest.mark.parametrize(
     "authorization",
     [f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", f"Basic {TOKEN}", TOKEN, "Bearer", "Bearer ", f"Bearer {TOKEN} x", ""],
@@ -319,6 +367,7 @@ async def test_the_token_said_twice_is_refused(house: House) -> None:
     assert (await house.get("/touch", BEARER, BEARER)).status == 401
 
 
+@pytest.mark.threat("T3", "T10")
 @pytest.mark.parametrize("query", ["token=abc", "a=1&access_token=abc", "TOKEN=x"])
 async def test_a_token_in_the_url_is_refused_with_a_hint(house: House, query: str) -> None:
     """A token in a URL is kept in histories and logs, so it is not taken, not even beside the right header."""
@@ -327,6 +376,7 @@ async def test_a_token_in_the_url_is_refused_with_a_hint(house: House, query: st
         assert b"Authorization: Bearer" in answer.body
 
 
+@pytest.mark.threat("T10")
 async def test_more_than_ten_wrong_tokens_in_a_second_get_429_while_the_right_one_passes(house: House) -> None:
     """Guessing is slowed down for all who guess, and for nobody else."""
     guess = "Authorization: Bearer guess"
@@ -366,6 +416,7 @@ async def test_the_checks_come_in_one_order(house: House) -> None:
     assert (await house.say("POST /touch", *filter(None, headers))).status == 200
 
 
+@pytest.mark.threat("T6")
 async def test_the_same_user_needs_no_token_under_auto_and_needs_it_under_token() -> None:
     """The kernel's word is enough when the settings say so, for plain programs on this machine only."""
     own = PeerCheck()
@@ -382,6 +433,7 @@ async def test_the_same_user_needs_no_token_under_auto_and_needs_it_under_token(
         assert (await house.get("/touch")).status == 401
 
 
+@pytest.mark.threat("T5")
 @pytest.mark.parametrize(
     "content_type",
     [
@@ -454,12 +506,15 @@ async def test_a_trailer_cannot_become_a_header_after_the_guard_has_judged() -> 
     assert b"x-late" not in dict(seen[0])
 
 
+@pytest.mark.threat("T38")
 async def test_every_answer_carries_the_headers_of_the_house(house: House) -> None:
     """Answers of the application, of its router, of the guard and of the failure path alike."""
     for path, header in (("/touch", BEARER), ("/nowhere", BEARER), ("/fail", BEARER), ("/touch", "X: y")):
         answer = await house.get(path, header)
         assert answer.headers["content-security-policy"] == (
-            "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
+            "font-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+            "require-trusted-types-for 'script'; trusted-types agi"
         )
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert answer.headers["referrer-policy"] == "no-referrer"
@@ -470,6 +525,7 @@ async def test_every_answer_carries_the_headers_of_the_house(house: House) -> No
         assert "server" not in answer.headers
 
 
+@pytest.mark.threat("T38")
 async def test_the_application_may_choose_caching_and_nothing_else(house: House) -> None:
     """A static file may be cached; framing stays forbidden."""
     answer = await house.get("/cached", BEARER)
@@ -520,6 +576,7 @@ async def test_an_error_after_the_answer_began_cuts_the_connection(
     assert caplog.records == []
 
 
+@pytest.mark.threat("T12")
 async def test_each_request_leaves_one_line_that_tells_nothing_secret(house: House) -> None:
     """Passed or refused, a request is one line: no query, no header, no token, no control character."""
     await house.get("/touch?q=private", BEARER)
@@ -559,6 +616,7 @@ async def shake_hands(house: House, path: str, *headers: str) -> Answer:
     return await house.get(path, *upgrade, "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", *headers)
 
 
+@pytest.mark.threat("T3")
 async def test_a_websocket_passes_the_same_checks(house: House) -> None:
     """No token 401, wrong host 403, absolute target 400, unknown path 403 behind the guard; with the token it opens."""
     assert (await shake_hands(house, "/ws")).status == 401
@@ -571,6 +629,7 @@ async def test_a_websocket_passes_the_same_checks(house: House) -> None:
     assert (await shake_hands(house, "/ws", BEARER, f"Origin: http://localhost:{house.port}")).status == 101
 
 
+@pytest.mark.threat("T12")
 async def test_a_websocket_is_logged_once_when_it_ends(house: House) -> None:
     """A conversation is one line with status 101."""
     await shake_hands(house, "/ws", BEARER)
@@ -625,3 +684,17 @@ def test_a_token_that_can_be_guessed_is_not_accepted_as_a_setting() -> None:
     """An empty token would let everybody in."""
     with pytest.raises(ConfigError, match="fewer than 16"):
         Guard(Starlette(), GuardSettings(token="", port=1), log=lambda _: None, on_error=lambda _: None)
+
+
+async def test_a_page_of_an_exposed_daemon_is_known_by_its_key() -> None:
+    """To other machines browsers do not say which site asks; they still set no header of ours for a foreign page."""
+    for exposed, status in ((True, 200), (False, 401)):
+        async with open_house(hosts=("box.lan",), exposed=exposed) as house:
+            host = "box.lan" if exposed else "localhost"
+            passes = house.guard._passes
+            given = passes.redeem(passes.new_code())
+            assert given is not None
+            cookie = f"Cookie: {cookie_name(f'{host}:{house.port}')}={given.cookie}"
+            said = (f"Host: {host}:{house.port}", cookie, f"X-Agi-Key: {given.key}")
+            assert (await house.say("GET /touch", *said)).status == status
+            assert (await house.say("GET /touch", *said, "Sec-Fetch-Site: cross-site")).status == 403

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from agi import __version__
 from agi.testing.box import Daemon, daemon_in_a_box
 
@@ -30,6 +32,7 @@ async def test_health_tells_version_storage_sandbox_and_providers(daemon: Daemon
     assert {"name": "openai", "enabled": True, "configured": False} in health["providers"]
 
 
+@pytest.mark.threat("T36")
 async def test_where_nothing_holds_commands_that_is_a_warning(daemon: Daemon, no_sandbox: None) -> None:
     """Said with what was tried."""
     health = (await daemon.get("/v1/health")).json()
@@ -39,6 +42,7 @@ async def test_where_nothing_holds_commands_that_is_a_warning(daemon: Daemon, no
     assert health["sandbox"]["warning"] in health["warnings"]
 
 
+@pytest.mark.threat("T37")
 async def test_a_key_is_configured_but_never_told(tmp_path: Path) -> None:
     """No answer holds it."""
     config = {"providers": {"openai": {"apiKey": KEY}}}

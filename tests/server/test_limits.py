@@ -18,7 +18,7 @@ import pytest
 
 from agi.server.access import AccessLine
 from agi.server.guard import FACTS
-from agi.server.limits import Limits, make_server
+from agi.server.limits import DEFAULT_LIMITS, Limits, make_server
 
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 CHUNKED = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -92,7 +92,7 @@ async def open_house(**limits: Any) -> AsyncIterator[House]:
         house = House(sock.getsockname()[1])
         short = {"header_timeout": 0.1, "body_timeout": 0.1, "linger": 0.1, **limits}
         server = make_server(house.app, sock=sock, log=house.lines.append, limits=Limits(**short))
-        house.connections = server.server_state.connections
+        house.connections = server.connections
         serving = asyncio.create_task(server.serve())
         await eventually(lambda: server.started)
         try:
@@ -106,7 +106,7 @@ async def open_house(**limits: Any) -> AsyncIterator[House]:
                 connection.transport.abort()
             with contextlib.suppress(asyncio.CancelledError):
                 await serving
-            await asyncio.gather(*server.server_state.tasks)
+            await asyncio.gather(*server.tasks)
 
 
 @pytest.fixture
@@ -115,6 +115,7 @@ async def house() -> AsyncIterator[House]:
         yield opened
 
 
+@pytest.mark.threat("T11")
 async def test_half_sent_headers_are_ended_in_time(house: House) -> None:
     """A client that does not finish its headers is told so and closed, and never reaches the application."""
     began = time.monotonic()
@@ -125,6 +126,14 @@ async def test_half_sent_headers_are_ended_in_time(house: House) -> None:
     assert house.lines == [AccessLine("GET", "/slow", 408, 0.0, 0, "refused:timeout")]
 
 
+@pytest.mark.threat("T11")
+def test_ten_seconds_is_what_a_daemon_gives_headers() -> None:
+    """The tests here are in a hurry; the daemon goes by these."""
+    assert (DEFAULT_LIMITS.header_timeout, Limits().header_timeout) == (10.0, 10.0)
+    assert DEFAULT_LIMITS.max_connections > 1000
+
+
+@pytest.mark.threat("T11")
 async def test_headers_that_drip_get_no_more_time(house: House) -> None:
     """The clock runs from the beginning of the request, not from the last byte."""
     reader, writer = await house.connect()
@@ -147,7 +156,7 @@ async def test_a_connection_that_says_nothing_is_closed_without_a_word(house: Ho
 
 
 async def test_a_kept_connection_may_rest_longer_than_headers_may_take(house: House) -> None:
-    """Between two requests uvicorn's keep-alive time counts; the next request's headers have their own time again."""
+    """Between two requests it may rest for longer; the headers of the next have their own time again."""
     reader, writer = await house.connect()
     for _ in range(2):
         writer.write(GET)
@@ -208,6 +217,7 @@ async def test_a_target_that_is_too_long_is_refused(house: House) -> None:
     assert [len(line.path) for line in house.lines] == [501, 501]
 
 
+@pytest.mark.threat("T12")
 @pytest.mark.parametrize(
     "raw",
     [
@@ -320,6 +330,153 @@ async def test_in_a_full_house_the_silent_make_room_oldest_first() -> None:
             opened.close()
 
 
+async def test_in_a_full_house_those_at_rest_make_room() -> None:
+    """Who was answered and asks for nothing more can ask again over another connection."""
+    async with open_house(max_connections=2) as house:
+        first, second = await house.connect(), await house.connect()
+        for reader, writer in (first, second):
+            writer.write(GET)
+            await reader.readuntil(b"ok")
+        second[1].write(b"GET /wait HTTP/1.1\r\nHost: x\r\n\r\n")
+        await eventually(lambda: len(house.scopes) == 3)
+        third = await house.connect()
+        third[1].write(GET.replace(b"/ ", b"/wait "))
+        await eventually(lambda: len(house.scopes) == 4)
+        assert await first[0].read() == b""
+        fourth = await house.connect()
+        assert await fourth[0].read() == b""  # the others are at work
+        house.go_on.set()
+        for reader, writer in (second, third):
+            await reader.readuntil(b"ok")
+            writer.close()
+        first[1].close()
+        fourth[1].close()
+
+
+@pytest.mark.threat("T11")
+async def test_in_a_full_house_those_who_do_not_read_make_room() -> None:
+    """Whoever asks for much and takes nothing holds no place for ever; whoever answers it hears that it has gone."""
+    gone = asyncio.Event()
+
+    async def much(scope: Any, receive: Any, send: Any) -> None:
+        if scope["path"] == "/":
+            await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+            await send({"type": "http.response.body", "body": b"ok"})
+            return
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        while (await connected(receive)) is None:
+            await send({"type": "http.response.body", "body": bytes(1 << 20), "more_body": True})
+        gone.set()
+
+    async def connected(receive: Any) -> Any:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(0.001):
+                while (message := await receive())["type"] != "http.disconnect":
+                    pass
+                return message
+        return None
+
+    with socket.create_server(("127.0.0.1", 0)) as sock, socket.socket() as deaf:
+        server = make_server(much, sock=sock, log=lambda _: None, limits=Limits(max_connections=1))
+        serving = asyncio.create_task(server.serve())
+        await eventually(lambda: server.started)
+        deaf.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(deaf, sock.getsockname())
+        deaf.send(b"GET /much HTTP/1.1\r\nHost: x\r\n\r\n")
+        await eventually(lambda: any(one.flow.write_paused for one in server.connections))
+        reader, writer = await asyncio.open_connection(*sock.getsockname())
+        writer.write(GET)
+        assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200 ")
+        await asyncio.wait_for(gone.wait(), 5)
+        writer.close()
+        server.should_exit = True
+        await serving
+
+
+@pytest.mark.threat("T11")
+async def test_a_client_that_does_not_read_is_not_taken_for_another_after_its_handshake(house: House) -> None:
+    """What it has left of earlier answers still counts when it goes on as a WebSocket."""
+    reader, writer = await house.connect()
+    writer.write(GET)
+    await reader.readuntil(b"ok")
+    (before,) = house.connections
+    before.pause_writing()
+    writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n" + UPGRADE + KEY + b"\r\n")
+    await eventually(lambda: len(house.scopes) == 2)
+    (talk,) = house.connections
+    assert not talk.writable.is_set()
+    talk.resume_writing()
+    assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 101 ")
+    writer.close()
+    await house.until(0)
+
+
+@pytest.mark.threat("T11")
+@pytest.mark.parametrize("how", ["the talk is over", "it shows no life"])
+async def test_the_end_of_a_websocket_does_not_wait_for_one_who_does_not_read(house: House, how: str) -> None:
+    """What is left for it is dropped after a moment, and with it the connection."""
+    reader, writer = await house.connect()
+    writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n" + UPGRADE + KEY + b"\r\n")
+    await reader.readuntil(b"\r\n\r\n")
+    writer.transport.pause_reading()
+    (talk,) = house.connections
+    talk.close_timeout = 0.01
+    talk.transport.write(bytes(20_000_000))
+    if how == "it shows no life":
+        talk.keepalive_timeout()
+    else:
+        writer.write(b"\x81\x82mask" + bytes(a ^ b for a, b in zip(b"hi", b"ma", strict=True)))
+    await house.until(0)
+    writer.close()
+
+
+@pytest.mark.parametrize("ends", [True, False])
+async def test_after_the_end_of_a_websocket_nobody_listens(ends: bool, caplog: pytest.LogCaptureFixture) -> None:
+    """Whoever still speaks hears so as if the client had gone, and a refused handshake is nothing to report."""
+    heard: list[Exception] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if ends:
+            await send({"type": "websocket.accept"})
+            await send({"type": "websocket.close", "code": 4401})
+        else:
+            await send({"type": "websocket.http.response.start", "status": 403, "headers": []})
+            await send({"type": "websocket.http.response.body", "body": b"no"})
+        try:
+            await send({"type": "websocket.send", "text": "still here"})
+        except OSError as error:
+            heard.append(error)
+
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        server = make_server(app, sock=sock, log=lambda _: None)
+        serving = asyncio.create_task(server.serve())
+        reader, writer = await asyncio.open_connection(*sock.getsockname())
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n" + UPGRADE + KEY + b"\r\n")
+        told = await reader.readuntil(b"\x11\x31" if ends else b"no")
+        await eventually(lambda: not server.tasks)
+        writer.close()
+        server.should_exit = True
+        await serving
+    assert told.startswith(b"HTTP/1.1 101 " if ends else b"HTTP/1.1 403 ")
+    assert len(heard) == 1
+    assert caplog.records == []
+
+
+@pytest.mark.threat("T11")
+async def test_pings_of_a_client_that_does_not_read_are_not_answered(house: House) -> None:
+    """The answers would pile up here, before anybody has proved anything."""
+    reader, writer = await house.connect()
+    writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n" + UPGRADE + KEY + b"\r\n")
+    await reader.readuntil(b"\r\n\r\n")
+    (talk,) = house.connections
+    talk.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    for _ in range(20000):  # all before the client can read
+        talk.data_received(b"\x89\xfd" + bytes(129))
+    assert talk.transport.get_write_buffer_size() < 1 << 18
+    writer.close()
+    await house.until(0)
+
+
 async def test_a_flood_of_requests_on_one_connection_is_cut(house: House) -> None:
     """A few may queue behind the one being answered; thousands in one packet would each take memory."""
     assert (await house.say(GET * 16 + GET.replace(b"Host", b"Connection: close\r\nHost"))).count(b"200 OK") == 17
@@ -343,6 +500,44 @@ async def test_garbage_behind_a_request_that_is_being_answered_is_not_answered_i
     writer.close()
 
 
+@pytest.mark.threat("T11")
+@pytest.mark.parametrize("first", [b"/wait", b"/"])
+async def test_a_body_that_is_none_is_not_answered_before_the_request_it_waits_behind(first: bytes) -> None:
+    """Its refusal would be taken for the answer of the earlier request, or for a part of it."""
+    async with open_house() as house:
+        house.answers_first = first == b"/"
+        house.reads_at_once = False
+        head = b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % first
+        told = b""
+        with contextlib.suppress(ConnectionError):
+            told = await house.say(head + CHUNKED + b"no length\r\n")
+        house.go_on.set()
+        await house.until(0)
+        await eventually(lambda: house.received == ["gone"])
+    assert b"HTTP/1.1 400" not in told
+    assert [scope["path"] for scope in house.scopes] == [first.decode()]
+    assert [(line.path, line.status) for line in house.lines] == [("/", 400)]
+
+
+@pytest.mark.parametrize("version", [b"HTTP/0.9", b"HTTP/2.0", b"HTTP/1.2"])
+async def test_other_versions_are_not_spoken(house: House, version: bytes) -> None:
+    """What a later or an earlier one means by the same words is not known here."""
+    assert (await house.say(GET.replace(b"HTTP/1.1", version))).startswith(b"HTTP/1.1 400 ")
+    assert house.scopes == []
+
+
+async def test_a_client_that_is_not_read_is_not_too_slow(house: House) -> None:
+    """The rest of its headers may be on the line, while earlier requests are answered."""
+    reader, writer = await house.connect()
+    writer.write(b"GET /wait HTTP/1.1\r\nHost: x\r\n\r\n" + GET + GET[:-2])
+    await eventually(lambda: len(house.scopes) == 1)
+    await asyncio.sleep(0.15)
+    writer.write(b"Connection: close\r\n\r\n")
+    house.go_on.set()
+    assert (await reader.read()).count(b"HTTP/1.1 200 ") == 3
+    writer.close()
+
+
 async def test_an_upgrade_to_something_else_is_answered_plainly_and_closed(house: House) -> None:
     """The parser reads nothing more after an upgrade, so the connection ends with the answer."""
     answer = await house.say(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n")
@@ -358,8 +553,9 @@ async def test_an_upgrade_to_something_else_is_answered_plainly_and_closed(house
         b"GET / HTTP/1.1\r\n" + KEY + KEY,
         b"GET / HTTP/1.1\r\nSec-WebSocket-Version: 8\r\n" + KEY,
         b"POST / HTTP/1.1\r\n" + KEY,
+        b"GET / HTTP/1.0\r\n" + KEY,
     ],
-    ids=["no key", "short key", "two keys", "two versions", "post"],
+    ids=["no key", "short key", "two keys", "two versions", "post", "of old"],
 )
 async def test_a_malformed_handshake_is_a_plain_request(house: House, head: bytes) -> None:
     """So it passes the guard like any other, and the connection ends with the answer."""
@@ -381,6 +577,7 @@ async def test_a_handshake_the_websocket_library_cannot_take_is_refused_and_forg
     await house.until(0)
 
 
+@pytest.mark.threat("T11")
 async def test_a_websocket_message_that_is_too_large_closes_with_1009() -> None:
     """The announced length is enough to refuse it; nothing of it is kept."""
     async with open_house(max_ws_message=1000) as house:
@@ -429,12 +626,11 @@ def test_making_a_server_configures_no_logging() -> None:
     with socket.create_server(("127.0.0.1", 0)) as sock:
         server = make_server(House.app, sock=sock, log=lambda _: None)  # type: ignore[arg-type]
     assert logging.getLogger().handlers == before
-    assert logging.getLogger("uvicorn.error").handlers == []
-    assert (server.config.timeout_keep_alive, server.config.timeout_graceful_shutdown) == (75, 5)
+    assert (server.keep_alive_s, server.grace_s) == (75, 5)
 
 
 DAEMON = """
-import resource, socket, sys
+import asyncio, resource, socket, sys
 from agi.server.guard import Guard, GuardSettings
 from agi.server.limits import make_server
 from agi.server.peer import PeerCheck
@@ -452,7 +648,7 @@ port = sock.getsockname()[1]
 settings = GuardSettings(token="x" * 32, port=port, max_body=int(sys.argv[1]))
 guard = Guard(app, settings, log=lambda line: None, on_error=lambda error: None)
 print(port, flush=True)
-make_server(guard, sock=sock, log=lambda line: None, peers=PeerCheck()).run()
+asyncio.run(make_server(guard, sock=sock, log=lambda line: None, peers=PeerCheck()).serve())
 """
 
 
@@ -484,6 +680,7 @@ def upload(port: int, head: str, chunks: int, chunk: bytes, end: bytes = b"") ->
         return sock.recv(65536)
 
 
+@pytest.mark.threat("T11")
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("how", ["announced", "chunked", "read to the end"])
 def test_a_stream_of_300_mb_takes_no_memory(how: str) -> None:
@@ -501,6 +698,7 @@ def test_a_stream_of_300_mb_takes_no_memory(how: str) -> None:
         assert memory_mb(pid) - before < 20
 
 
+@pytest.mark.threat("T11")
 @pytest.mark.skipif(sys.platform != "linux", reason="needs many open files, and /proc")
 def test_a_thousand_idle_connections_leave_the_daemon_answering() -> None:
     """Health answers newcomers in less than 100 ms while a thousand sockets say nothing."""
@@ -522,3 +720,15 @@ def seconds_for_health(port: int) -> float:
         sock.sendall(f"GET /healthz HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n".encode())
         assert sock.recv(65536).startswith(b"HTTP/1.1 200 ")
     return time.perf_counter() - began
+
+
+@pytest.mark.parametrize(("soft", "hard", "room", "raised"), [(1024, 4096, 3072, 4096), (1024, 1024, 524, 1024)])
+def test_as_many_connections_fit_as_the_system_grants_files(soft: int, hard: int, room: int, raised: int) -> None:
+    """A daemon asks for more where it may have it, and leaves room for its own files; in a process of its own."""
+    code = (
+        "import resource as r; from agi.server.limits import room_for_connections as room;"
+        f"r.setrlimit(r.RLIMIT_NOFILE, ({soft}, {hard})); print(room(4000), r.getrlimit(r.RLIMIT_NOFILE)[0])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.split() == [str(room), str(raised)]

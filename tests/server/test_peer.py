@@ -17,9 +17,10 @@ from pathlib import Path
 
 import pytest
 
+from agi.sandbox.survivors import CHILD_MARKER
 from agi.server import peer
 from agi.server.peer import Address, PeerCheck, Row, ask_kernel, read_tables
-from agi.workspace.processes import CHILD_MARKER, child_environment
+from agi.workspace.processes import child_environment
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the kernel's tables are read on Linux only")
 
@@ -243,7 +244,7 @@ def process_group(command: list[str], *socks: socket.socket) -> Iterator[subproc
 CLIENT = """
 import socket, sys
 sock = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
-sock.sendall(f"GET / HTTP/1.1\\r\\nHost: localhost:{sys.argv[1]}\\r\\n{sys.argv[2]}\\r\\n".encode())
+sock.sendall(f"GET /v1/sessions HTTP/1.1\\r\\nHost: localhost:{sys.argv[1]}\\r\\n{sys.argv[2]}\\r\\n".encode())
 status = sock.recv(100).split()[1].decode()
 with open(sys.argv[3], "w") as file:
     file.write(status + "\\n")
@@ -274,7 +275,7 @@ import asyncio, os, socket, sys
 from agi.server.guard import Guard, GuardSettings
 from agi.server.limits import make_server
 from agi.server.peer import PeerCheck
-from agi.workspace.processes import CHILD_MARKER
+from agi.sandbox.survivors import CHILD_MARKER
 
 async def run(script, *arguments):
     env = {**os.environ, CHILD_MARKER: str(os.getpid())}
@@ -298,7 +299,7 @@ sock = socket.create_server(("127.0.0.1", 0))
 settings = GuardSettings(token="x" * 32, port=sock.getsockname()[1], auth=sys.argv[1])
 guard = Guard(app, settings, log=lambda line: None, on_error=lambda error: None)
 print(settings.port, flush=True)
-make_server(guard, sock=sock, log=lambda line: None, peers=PeerCheck()).run()
+asyncio.run(make_server(guard, sock=sock, log=lambda line: None, peers=PeerCheck()).serve())
 """
 
 
@@ -312,13 +313,13 @@ def daemon(auth: str = "auto") -> Iterator[int]:
             process.kill()
 
 
-def ask(port: int, *headers: str, path: str = "/") -> bytes:
+def ask(port: int, *headers: str, path: str = "/v1/sessions") -> bytes:
     with socket.create_connection(("127.0.0.1", port), timeout=20) as sock:
         sock.sendall("\r\n".join([f"GET {path} HTTP/1.1", f"Host: localhost:{port}", *headers, "", ""]).encode())
         return sock.recv(65536)
 
 
-def status_of(port: int, *headers: str, path: str = "/") -> int:
+def status_of(port: int, *headers: str, path: str = "/v1/sessions") -> int:
     return int(ask(port, *headers, path=path).split()[1])
 
 
@@ -346,6 +347,8 @@ def test_this_user_needs_no_token_under_auto_and_needs_one_under_token() -> None
         assert status_of(port, "Authorization: Bearer " + "x" * 32) == 200
 
 
+@pytest.mark.advisory("AutoJack")
+@pytest.mark.threat("T9")
 @pytest.mark.parametrize("script", [CLIENT, ORPHAN], ids=["child", "double fork"])
 def test_a_command_of_the_daemon_needs_the_token(script: str, tmp_path: Path) -> None:
     """What an agent runs cannot drive the daemon, while its user still can, before and after."""
@@ -362,7 +365,7 @@ def test_another_user_needs_the_token(uid: int) -> None:
     if os.getuid() != 0 or setpriv is None or bash is None:
         pytest.skip("needs root, setpriv and bash, to become another user")
     with daemon() as port:
-        request = f"GET / HTTP/1.1\\r\\nHost: localhost:{port}\\r\\n%s\\r\\n"
+        request = f"GET /v1/sessions HTTP/1.1\\r\\nHost: localhost:{port}\\r\\n%s\\r\\n"
         script = f"exec 3<>/dev/tcp/127.0.0.1/{port}; printf '{request}' \"$0\" >&3; head -c 12 <&3"
         become = [setpriv, f"--reuid={uid}", f"--regid={uid}", "--clear-groups", bash, "-c", script]
         for header, status in (("", b"HTTP/1.1 401"), ("Authorization: Bearer " + "x" * 32 + "\r\n", b"HTTP/1.1 200")):

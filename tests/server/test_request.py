@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from agi.errors import BadRequest, Invalid, NotFound
 from agi.protocol.commands import CreateSession, PostMessage
-from agi.server.app import ROUTES
+from agi.server.app import routes
 from agi.server.request import DEPTH, check_path, decode_body, decode_query
 from agi.server.routes import Route
 from agi.server.sessions import SessionsQuery
@@ -73,7 +73,7 @@ def test_an_id_of_a_wrong_form_is_nobodys(value: str) -> None:
     check_path({"session_id": "sess_" + "0" * 32, "file": "anything"})
 
 
-@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.name)
+@pytest.mark.parametrize("route", routes(), ids=lambda route: route.name)
 def test_a_handler_takes_what_its_route_says(route: Route) -> None:
     """The types in the table and in the handler's signature are the same."""
     hints = typing.get_type_hints(route.handler)

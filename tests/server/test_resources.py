@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agi.testing.box import Daemon, daemon_in_a_box
+from agi.testing.box import AskedTurn, Daemon, daemon_in_a_box
 
 
 @pytest.fixture
@@ -86,6 +86,20 @@ async def test_a_document_is_worked_on_in_its_folder(daemon: Daemon, folder: Pat
     assert session["workspace_path"] == str(folder)
     assert "“River law”: rivers.md" in session["system_prompt"]
     assert "rivers.md" in daemon.model.requests[0].system
+
+
+async def test_whoever_does_not_want_to_wait_is_told_where_the_answer_will_be(daemon: Daemon, folder: Path) -> None:
+    """At once: the session and the turn; both go on by themselves."""
+    daemon.model.says("Long.")
+    await daemon.call("PUT", "/api/knowledge/atlas", {"path": str(folder)})
+
+    reply = await daemon.post("/api/knowledge/atlas/agent", {"message": "hi", "wait": False})
+
+    told = reply.json()
+    assert reply.status == 202
+    assert await AskedTurn(daemon, told["sessionId"], told["turnId"]).answer() == "Long."
+    history = (await daemon.get(f"/api/knowledge/atlas/agent/history?session_id={told['sessionId']}")).json()
+    assert history["messages"][0]["messageId"] == told["messageId"]
 
 
 async def test_two_resources_in_one_folder_keep_their_sessions_apart(daemon: Daemon, folder: Path) -> None:

@@ -110,6 +110,7 @@ async def test_a_failed_turn_is_told_with_what_to_do_and_the_draft_stays(daemon:
     assert (await hear(rpc, "channel_message", kind="final"))["content"] == "Better."
 
 
+@pytest.mark.threat("T40")
 async def test_a_client_that_does_not_read_holds_nobody_up(daemon: Daemon, rpc: RpcClient) -> None:
     """The turn runs at its own speed, whoever listens."""
     daemon.model.plays(Say("word " * 100_000, 5))
@@ -122,6 +123,7 @@ async def test_a_client_that_does_not_read_holds_nobody_up(daemon: Daemon, rpc: 
     assert status["status"] == "active"
 
 
+@pytest.mark.threat("T3")
 async def test_nothing_is_told_before_it_is_known_who_asks(tmp_path: Path) -> None:
     """A client without the token hears of no draft."""
     async with (

@@ -16,9 +16,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from agi.config import Flags
 from agi.config.daemon import read_record
 from agi.errors import ConfigError, Conflict
 from agi.net.http import HttpClient
+from agi.server.daemon import Berth
 from agi.server.serve import ServeSettings, serve
 
 SCRIPT = """
@@ -27,6 +29,54 @@ from agi.server.serve import ServeSettings, serve
 folder = pathlib.Path(sys.argv[1])
 port = int(sys.argv[2]) if len(sys.argv) > 2 else 0
 asyncio.run(serve(ServeSettings(project=folder / "project", home_config=folder / "home", env={}, port=port)))
+"""
+
+UNCONFINED = f"""
+from agi.sandbox import ladder
+ladder.find_trusted, ladder.landlock_version = lambda *_: None, lambda: 0
+{SCRIPT}"""
+"""The same on a machine with neither bubblewrap nor Landlock."""
+
+ASKED_FOR_LATER = (
+    "starlette",
+    "anyio",
+    "click",
+    "websockets",
+    "multiprocessing",
+    "agi.client.daemon",
+    "agi.rendering",
+    "agi.server.chat",
+    "agi.server.mcp",
+    "agi.server.openapi",
+    "agi.server.page",
+    "agi.server.rpc",
+    "agi.tools",
+    "agi.loop",
+    "agi.jobs",
+    "agi.context",
+    "agi.sessions.runner",
+    "agi.server.health",
+    "agi.server.messages",
+    "agi.server.sessions",
+    "agi.views.search_index",
+    "agi.sandbox.ladder",
+    "uvicorn",
+    "http",
+    "email",
+    "json",
+    "shutil",
+    "random",
+)
+"""What a daemon does not need to say that it is there."""
+LOADED = """
+import asyncio, os, pathlib, sys
+from agi.server.serve import ServeSettings, serve
+folder = pathlib.Path(sys.argv[1])
+def ready():
+    print(*sys.modules, flush=True)
+    os._exit(0)
+settings = ServeSettings(project=folder / "project", home_config=folder / "home", env={}, port=0)
+asyncio.run(serve(settings, ready=ready))
 """
 
 
@@ -50,12 +100,12 @@ class Process:
 
 
 @contextlib.asynccontextmanager
-async def running(folder: Path, *arguments: str) -> AsyncIterator[Process]:
+async def running(folder: Path, *arguments: str, script: str = SCRIPT) -> AsyncIterator[Process]:
     (folder / "project").mkdir(exist_ok=True)
     (folder / "home").mkdir(exist_ok=True)
     if not (folder / "home/config.json").exists():
         (folder / "home/config.json").write_text('{"defaultProvider": "scripted"}')
-    command = (sys.executable, "-c", SCRIPT, str(folder), *arguments)
+    command = (sys.executable, "-c", script, str(folder), *arguments)
     pipe = asyncio.subprocess.PIPE
     process = Process(await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe), folder)
     try:
@@ -94,6 +144,7 @@ async def test_the_url_is_printed_when_it_answers_and_the_record_tells_the_same(
     assert "Traceback" not in err
 
 
+@pytest.mark.threat("T54")
 async def test_a_second_daemon_refuses_and_names_the_first(tmp_path: Path) -> None:
     """`daemon_running`, with the process and the address of the owner."""
     async with running(tmp_path) as first:
@@ -201,9 +252,51 @@ async def test_a_port_that_was_asked_for_and_is_taken_is_an_error(tmp_path: Path
     assert read_record(tmp_path / ".agi") is None
 
 
+@pytest.mark.threat("T36")
+async def test_where_nothing_holds_commands_the_log_says_so_at_the_start(tmp_path: Path) -> None:
+    """Loudly, with what was tried, before anybody has asked anything."""
+    async with running(tmp_path, script=UNCONFINED) as daemon:
+        await daemon.ready()
+        assert daemon.process.stderr is not None
+        async with asyncio.timeout(20):
+            said = (await daemon.process.stderr.readline()).decode()
+        code, _ = await daemon.stop()
+
+    assert code == 0
+    assert said.startswith("agi: warning: commands run without a sandbox: they can do what you can (bubblewrap: not")
+    assert "Landlock: not offered" in said
+
+
+@pytest.mark.threat("T36")
+async def test_where_a_sandbox_is_required_and_none_works_it_does_not_start(tmp_path: Path, no_sandbox: None) -> None:
+    """It says why and what would help, has answered nobody, and leaves its place free."""
+    required = settings(tmp_path, flags=Flags(require_sandbox=True))
+    (tmp_path / ".agi").mkdir()
+    (tmp_path / ".agi" / "config.json").write_text('{"sandbox": {"mode": "off"}}')
+    out = io.StringIO()
+    with pytest.raises(ConfigError, match=r"no sandbox works here \(bubblewrap: not installed") as refused:
+        await serve(required, out=out, err=io.StringIO())
+
+    assert (refused.value.code, out.getvalue(), read_record(tmp_path / ".agi")) == ("sandbox_required", "", None)
+    assert "agi doctor" in refused.value.hint
+    Berth(tmp_path / ".agi").leave()
+
+
+@pytest.mark.threat("T6")
 async def test_another_address_than_loopback_needs_to_be_exposed(tmp_path: Path) -> None:
     """Never by accident."""
     with pytest.raises(ConfigError) as refused:
         await serve(settings(tmp_path, host="0.0.0.0"), out=io.StringIO(), err=io.StringIO())
     assert refused.value.code == "expose_needed"
     assert not (tmp_path / ".agi").exists()
+
+
+async def test_a_daemon_that_nobody_has_asked_yet_has_loaded_no_surface_but_the_first(tmp_path: Path) -> None:
+    """It listens sooner: sockets, forms, the page, the document and the tools are loaded by whoever needs them."""
+    (tmp_path / "project").mkdir()
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", LOADED, str(tmp_path), stdout=-1)
+    out, _ = await process.communicate()
+
+    loaded = out.decode().splitlines()[-1].split()
+    assert "agi.server.app" in loaded
+    assert not set(ASKED_FOR_LATER) & set(loaded)

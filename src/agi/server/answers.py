@@ -1,4 +1,4 @@
-"""What handlers answer with: small ASGI applications that send JSON, nothing, or a file. Streams are in sse.py.
+"""What handlers answer with: small ASGI applications that send JSON, text, nothing, or a file. Streams are in sse.py.
 
 May import: errors.
 """
@@ -10,9 +10,9 @@ import os
 from urllib.parse import quote
 
 import msgspec
-from starlette.types import Receive, Scope, Send
 
 from agi.errors import NotFound
+from agi.server.asgi import Receive, Scope, Send
 
 Header = tuple[bytes, bytes]
 
@@ -40,6 +40,22 @@ class Json:
         await send({"type": "http.response.body", "body": self.body, "more_body": False})
 
 
+class PlainText:
+    """Text for programs, of a type of its own."""
+
+    __slots__ = ("_body", "_type")
+
+    def __init__(self, text: str, content_type: bytes) -> None:
+        self._body = text.encode()
+        self._type = content_type
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        headers = [(b"content-type", self._type), (b"content-length", str(len(self._body)).encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": self._body, "more_body": False})
+
+
 class NoContent:
     """204: done, and nothing to say about it."""
 
@@ -52,6 +68,28 @@ class NoContent:
         """Send it."""
         await send({"type": "http.response.start", "status": 204, "headers": list(self.headers)})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+class Sent:
+    """Bytes made for this answer, to be saved, never to be shown as a page of ours."""
+
+    __slots__ = ("_body", "_name", "_type")
+
+    def __init__(self, body: bytes, name: str, mime_type: str) -> None:
+        self._body = body
+        self._name = name
+        self._type = mime_type
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        headers = [
+            (b"content-type", self._type.encode()),
+            (b"content-length", str(len(self._body)).encode()),
+            (b"content-disposition", f"attachment; filename*=UTF-8''{quote(self._name, safe='')}".encode()),
+        ]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        body = b"" if scope["method"] == "HEAD" else self._body
+        await send({"type": "http.response.body", "body": body, "more_body": False})
 
 
 class SentFile:

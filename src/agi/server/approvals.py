@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
-from starlette.types import ASGIApp
 
 from agi.protocol.commands import Approve
 from agi.protocol.grants import Grant
 from agi.server.answers import Json
+from agi.server.asgi import ASGIApp
 from agi.server.request import Request
 from agi.server.routes import Route
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
-from starlette.types import ASGIApp
 
 from agi.errors import BadRequest, Invalid
 from agi.protocol.commands import UploadAttachment
 from agi.server.answers import Json, SentFile
+from agi.server.asgi import ASGIApp
 from agi.server.request import Request
 from agi.server.routes import Route
 from agi.server.uploads import decoded

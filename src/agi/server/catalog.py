@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Literal
 
 from msgspec import Struct
-from starlette.types import ASGIApp
 
 from agi.agents.base import Agent
 from agi.models.listing import ModelList, default_choice
 from agi.models.resolve import Choice
 from agi.policy.approval import is_listed
 from agi.server.answers import Json
+from agi.server.asgi import ASGIApp
 from agi.server.request import Request
 from agi.server.routes import Route
 from agi.sessions.listing import models_at

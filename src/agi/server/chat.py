@@ -114,6 +114,8 @@ class Chat:
             options=_given(message.options),
             approval_timeout_s=APPROVAL_TIMEOUT_S,
             preflight=_given(message.preflight),
+            mode=message.mode,
+            client="chat",
         )
         if (command.parts is None) == (command.content is None):
             raise Invalid("`chat.send` has either `content` or `parts`.", hint="Send exactly one of the two.")
@@ -154,6 +156,7 @@ class Chat:
             remember="tool" if message.session_approve and message.approved else "once",
             digest=_given(message.digest),
             hunks=_given(message.hunks),
+            client="chat",
         )
         await self._harness.approve(self._session_of_call(message.tool_call_id), command)
         await self._socket.say(chat.Acknowledged(id=message.id))

@@ -243,6 +243,7 @@ def _canceled(event: Event, data: ev.TurnCanceled) -> chat.StreamEnd:
         stop_reason="canceled",
         usage=chat.ChatUsage.of(data.usage),
         note=data.reason,
+        steered_into=data.steered_into,
     )
 
 
@@ -281,6 +282,9 @@ _TRANSLATIONS: dict[str, Callable[[Event, Any], object]] = {
 
 _DOTTED = frozenset(
     {
+        "message_edited",
+        "steer_requested",
+        "message_steered",
         "context_compacted",
         "worker_started",
         "worker_completed",

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Annotated
 
 from msgspec import Meta, Struct
-from starlette.types import ASGIApp
 
 from agi.protocol.context import ContextReport
 from agi.server.answers import Json
+from agi.server.asgi import ASGIApp
 from agi.server.request import Request
 from agi.server.routes import Route
 

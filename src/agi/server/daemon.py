@@ -23,7 +23,13 @@ class Berth:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            text = f"The data folder {folder} cannot be made: {error.strerror}."
+            raise StorageError(
+                text, hint="Check that the folder is writable and holds nothing of that name."
+            ) from error
         try:
             self._fd = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         except OSError as error:

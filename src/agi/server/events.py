@@ -6,18 +6,20 @@ May import: protocol, eventlog, sessions, server.
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
 from functools import partial
 from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
-from starlette.types import ASGIApp
 
 from agi.eventlog.base import Cursor, parse_cursor
+from agi.server.asgi import ASGIApp
 from agi.server.request import Request
 from agi.server.routes import Route
 from agi.server.snapshot import resync_frame
 from agi.server.sse import EventStream, Reading, Words, told
 from agi.server.words import dotted_words, envelope_words
+from agi.sessions.harness import Harness
 
 POSITION = r"^([0-9]{1,15}(:[0-9]{1,15})?(@[0-9]{1,15})?)?$"
 """The form of an event's id; only told, since what does not fit is malformed and not merely invalid."""
@@ -49,18 +51,18 @@ class StreamQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 async def events(request: Request[None, EventsQuery]) -> ASGIApp:
     """History, then live, in the log's own words."""
     query = request.query
-    start = _position(request, query.after) or Cursor(0, None, request.harness.log.epoch)
+    start = position(request, query.after) or Cursor(0, None, request.harness.log.epoch)
     return _stream(request, start, envelope_words, follow=query.follow, limit=query.limit)
 
 
 async def stream(request: Request[None, StreamQuery]) -> ASGIApp:
     """Live from now, in dotted words."""
     log = request.harness.log
-    start = _position(request, request.query.after) or Cursor(log.last_seq(request.session_id), None, log.epoch)
+    start = position(request, request.query.after) or Cursor(log.last_seq(request.session_id), None, log.epoch)
     return _stream(request, start, dotted_words(log.epoch))
 
 
-def _position(request: Request[object, object], after: str | UnsetType) -> Cursor | None:
+def position(request: Request[object, object], after: str | UnsetType) -> Cursor | None:
     """Where the reader stands, if it says so; what cannot be a position is refused wherever it stands."""
     said = [request.headers.get("last-event-id", ""), "" if after is UNSET else after]
     positions = [parse_cursor(text) for text in said if text]
@@ -75,10 +77,18 @@ def _stream(
     follow: bool = True,
     limit: int | UnsetType = UNSET,
 ) -> EventStream:
-    batches = request.harness.follow(request.session_id, start)
-    snapshot = partial(resync_frame, request.harness, request.session_id)
-    reading = Reading(words, snapshot, limit=None if limit is UNSET else limit)
-    return EventStream(told(batches, reading, follow=follow), request.shared)
+    most = None if limit is UNSET else limit
+    pieces = followed(request.harness, request.session_id, start, words, follow=follow, limit=most)
+    return EventStream(pieces, request.shared)
+
+
+def followed(
+    harness: Harness, session_id: str, start: Cursor, words: Words, *, follow: bool = True, limit: int | None = None
+) -> AsyncGenerator[bytes, None]:
+    """What a reader is sent of a session; raises NotFound."""
+    batches = harness.follow(session_id, start)
+    reading = Reading(words, partial(resync_frame, harness, session_id), limit=limit)
+    return told(batches, reading, follow=follow)
 
 
 ROUTES = (

@@ -5,11 +5,10 @@ May import: protocol, sessions, server.
 
 from __future__ import annotations
 
-from starlette.types import ASGIApp
-
 from agi.protocol.commands import ForkSession
 from agi.protocol.sessions import Session
 from agi.server.answers import Json
+from agi.server.asgi import ASGIApp
 from agi.server.request import Request
 from agi.server.routes import Route
 

@@ -2,8 +2,8 @@
 
 It decides by the request line and the headers alone, in one order: Host, Origin, credential, content type, size. It
 does not know the routes behind it, reads no body (it counts what the application reads) and stores no credential but
-the token it is given. What only the connection can know (the raw target, who is at the other end) the server puts
-into the scope as facts, see limits.py. May import: errors.
+the token it is given; who signed in by a browser is in passes.py. What only the connection can know (the raw target,
+who is at the other end) the server puts into the scope as facts, see limits.py. May import: errors.
 """
 
 from __future__ import annotations
@@ -18,25 +18,31 @@ from functools import partial
 from typing import Any, Literal
 
 import msgspec
-from starlette.requests import ClientDisconnect
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from starlette.websockets import WebSocketDisconnect
 
 from agi.errors import ConfigError
 from agi.server import refusals
 from agi.server.access import AccessLine, printable
+from agi.server.asgi import ASGIApp, ClientGone, Message, Receive, Scope, Send
+from agi.server.passes import Pass, Passes
 from agi.server.refusals import NO_STORE, SECURITY_HEADERS, Header, Refusal
 
 FACTS = "agi"
 """Name of the scope extension with the connection's facts: `absolute`, `peer_same_user`, `abort`."""
 
 HEALTH_PATH = "/healthz"
+PAGE_PATHS = ("/", "/web/")
+"""The page and its files: the same for everybody, so anybody may have them; what they show needs a credential."""
+SIGN_IN_PATH, CODES_PATH = "/v1/sign-in", "/v1/sign-in/codes"
+KEY_HEADER = b"x-agi-key"
+"""The half of a pass that a page sends itself."""
 PROVED_INSIDE = frozenset({"/v1/chat", "/v1/rpc"})
 """WebSockets whose clients may send the token as their first message instead of as a header, since browsers cannot."""
+STREAMS_PATH = "/v1/streams"
+"""The WebSocket of pages: they send the key as their first message, and their cookie counts only beside it."""
 
 _REPLACED = frozenset(name for name, _ in SECURITY_HEADERS) | {b"server"}
 _DECISIVE = frozenset(
-    b"host origin sec-fetch-site sec-fetch-mode authorization "
+    b"host origin sec-fetch-site sec-fetch-mode authorization cookie x-agi-key "
     b"content-type content-length content-encoding transfer-encoding".split()
 )
 _JSON = re.compile(rb'application/json\s*(;\s*charset="?utf-8"?\s*)?', re.IGNORECASE)
@@ -56,6 +62,8 @@ class GuardSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Further names the daemon goes by when it is exposed, as a Host header spells them, without the port."""
     auth: Literal["auto", "token"] = "auto"
     """`auto` lets this user's own programs in without the token, when the kernel proves who they are."""
+    public: str = ""
+    """Where a proxy that speaks https has the daemon answer; then the token is always needed: the proxy may be ours."""
     exposed: bool = False
     """Reachable from other machines: then the token is always needed."""
     max_body: int = 32 * 1024 * 1024
@@ -80,6 +88,11 @@ class Exchange:
         self._complete = self._refused = False
         self._receive, self._send = receive, send
         self._limit, self._taken = limit, 0
+
+    def tell(self, **facts: object) -> None:
+        """Let the application know more of this request."""
+        self.facts.update(facts)
+        self.scope["extensions"] = {**(self.scope.get("extensions") or {}), FACTS: self.facts}
 
     @property
     def is_http(self) -> bool:
@@ -113,7 +126,7 @@ class Exchange:
             self.sent += len(message.get("body", b""))
             self._complete = not message.get("more_body", False)
         elif kind == "http.response.start" or kind == "websocket.http.response.start":
-            self.status = message["status"]
+            self.status = int(message["status"])
             message = {**message, "headers": _housed(message.get("headers", ()))}
         elif kind == "websocket.send":
             self.sent += len(message.get("bytes") or (message.get("text") or "").encode())
@@ -170,12 +183,20 @@ class Exchange:
 
     def was_left(self, error: Exception) -> bool:
         """Whether this error only says that the client has gone."""
-        return self.gone and isinstance(error, OSError | ClientDisconnect | WebSocketDisconnect)
+        return self.gone and (isinstance(error, OSError | ClientGone) or _is_disconnect(error))
 
     def line(self, seconds: float) -> AccessLine:
         """The exchange for the access log; 499 when the client left before any answer."""
         path = printable(self.scope["path"])
         return AccessLine(self.method, path, self.status or 499, seconds * 1000, self.sent, self.how)
+
+
+def _is_disconnect(error: Exception) -> bool:
+    """Whether a form or the MCP SDK, which read by a framework's means, say that the client has gone."""
+    from starlette.requests import ClientDisconnect  # late: only who meets such an error has it loaded already
+    from starlette.websockets import WebSocketDisconnect
+
+    return isinstance(error, ClientDisconnect | WebSocketDisconnect)
 
 
 class Guard:
@@ -189,6 +210,7 @@ class Guard:
         log: Callable[[AccessLine], None],
         on_error: Callable[[Exception], None],
         clock: Callable[[], float] = time.monotonic,
+        passes: Passes | None = None,
     ) -> None:
         if len(settings.token) < _SHORTEST_TOKEN:
             raise ConfigError(
@@ -197,8 +219,10 @@ class Guard:
         self._app, self._settings = app, settings
         self._log, self._on_error, self._clock = log, on_error, clock
         self._token = settings.token.encode()
+        self._passes = Passes() if passes is None else passes
         self._hosts = _own_hosts(settings)
-        self._trusts_peers = settings.auth == "auto" and not settings.exposed
+        self._public = settings.public.removeprefix("https://").removesuffix(":443").encode()
+        self._trusts_peers = settings.auth == "auto" and not settings.exposed and not settings.public
         self._wrong_tokens: deque[float] = deque(maxlen=10)
         self._deaf_until = 0.0
 
@@ -222,7 +246,7 @@ class Guard:
         """Why this request may not pass; None when it may."""
         return (
             self._judge_host(exchange)
-            or _judge_origin(exchange)
+            or self._judge_origin(exchange)
             or self._judge_credential(exchange)
             or _judge_content(exchange)
             or self._judge_size(exchange)
@@ -245,7 +269,22 @@ class Guard:
         host = exchange.said.get(b"host", b"")
         if host.lower() in self._hosts:
             return None
+        if host and host.lower() == self._public:
+            exchange.tell(secure=True)
+            return None
         return refusals.HOST_MALFORMED if not host or _MALFORMED_HOST.search(host) else refusals.HOST_FOREIGN
+
+    def _judge_origin(self, exchange: Exchange) -> Refusal | None:
+        said = exchange.said
+        host = said[b"host"].lower()
+        if said.get(b"origin") not in (None, (b"https://" if host == self._public else b"http://") + host):
+            return refusals.ORIGIN_FOREIGN
+        site = said.get(b"sec-fetch-site")
+        if site is None or site == b"same-origin":
+            return None
+        # `none` is the user's own doing: an address typed, a bookmark opened. Scripts cannot cause it.
+        typed = exchange.is_http and exchange.method == "GET" and said.get(b"sec-fetch-mode") == b"navigate"
+        return None if site == b"none" and typed else refusals.SITE_FOREIGN
 
     def _judge_credential(self, exchange: Exchange) -> Refusal | None:
         if _TOKEN_IN_QUERY.search(exchange.scope["query_string"]):
@@ -253,21 +292,68 @@ class Guard:
         authorization = exchange.said.get(b"authorization")
         if authorization is not None:
             return self._judge_token(exchange, authorization)
-        if exchange.is_http and exchange.method == "GET" and exchange.scope["path"] == HEALTH_PATH:
+        if _is_open(exchange):
             return None
-        if self._trusts_peers and b"origin" not in exchange.said and exchange.facts.get("peer_same_user"):
+        if exchange.is_http and exchange.method == "POST" and exchange.scope["path"] == SIGN_IN_PATH:
+            return self._judge_sign_in(exchange)
+        if exchange.is_http and KEY_HEADER in exchange.said:
+            return self._judge_pass(exchange)
+        if self._trusts_peers and not _is_script(exchange) and exchange.facts.get("peer_same_user"):
             exchange.how = "peer"
             return None
-        if not exchange.is_http and exchange.scope["path"] in PROVED_INSIDE:
+        if not exchange.is_http and exchange.scope["path"] in (STREAMS_PATH, *PROVED_INSIDE):
             exchange.how = "unproved"
-            exchange.facts["prove"] = partial(self._prove, exchange)
-            exchange.scope["extensions"] = {**(exchange.scope.get("extensions") or {}), FACTS: exchange.facts}
+            by_key = exchange.scope["path"] == STREAMS_PATH
+            exchange.tell(prove=partial(self._prove_pass if by_key else self._prove, exchange))
             return None
         return refusals.NO_CREDENTIAL
+
+    def _judge_pass(self, exchange: Exchange) -> Refusal | None:
+        """A cookie counts only beside its other half, from a page of ours; and it makes no further passes."""
+        held = self._held(exchange, exchange.said[KEY_HEADER].decode("latin-1"))
+        if held is None or not self._is_page(exchange) or exchange.scope["path"] == CODES_PATH:
+            return refusals.SIGNED_OUT
+        exchange.how = "page"
+        exchange.tell(**{"pass": held})
+        return None
+
+    def _held(self, exchange: Exchange, key: str) -> tuple[str, str] | None:
+        """The pass that this key and a cookie of the request make together."""
+        said = exchange.said
+        cookies = _cookies(said.get(b"cookie", b""), cookie_name(said[b"host"].decode()))
+        return next(((one, key) for one in cookies if self._passes.holds(one, key)), None)
+
+    def _is_page(self, exchange: Exchange) -> bool:
+        """Whether a page of ours asks. To other machines, browsers do not say; a foreign page could not set the key."""
+        site = exchange.said.get(b"sec-fetch-site")
+        return site == b"same-origin" or (site is None and self._settings.exposed)
+
+    def _judge_sign_in(self, exchange: Exchange) -> Refusal | None:
+        """The code decides, which is in the body. Where the kernel can tell who asks, it must be this user, outside."""
+        if self._trusts_peers and not exchange.facts.get("peer_same_user"):
+            return refusals.NOT_OUTSIDE
+        exchange.how = "unproved"
+        exchange.tell(redeem=partial(self._redeem, exchange))
+        return None
+
+    def _redeem(self, exchange: Exchange, code: str) -> Pass | Refusal:
+        given = self._passes.redeem(code)
+        if given is None:
+            refusal = self._count_wrong_token()
+            return refusals.WRONG_CODE if refusal is refusals.WRONG_TOKEN else refusal
+        exchange.how = "code"
+        return given
 
     def _prove(self, exchange: Exchange, token: str) -> Refusal | None:
         """Why a token that came as a message is not enough; None when it is."""
         return self._judge_token(exchange, b"Bearer " + token.encode(errors="replace"))
+
+    def _prove_pass(self, exchange: Exchange, key: str) -> Refusal | None:
+        """Why a key that came as a message is not enough. Browsers name the origin of every socket, which is ours."""
+        if b"origin" not in exchange.said or self._held(exchange, key) is None:
+            return refusals.SIGNED_OUT
+        exchange.how = "page"
+        return None
 
     def _judge_token(self, exchange: Exchange, authorization: bytes) -> Refusal | None:
         scheme, _, token = authorization.partition(b" ")
@@ -295,18 +381,6 @@ class Guard:
         return refusals.BODY_TOO_LARGE if int(length) > self._settings.max_body else None
 
 
-def _judge_origin(exchange: Exchange) -> Refusal | None:
-    said = exchange.said
-    if said.get(b"origin") not in (None, b"http://" + said[b"host"].lower()):
-        return refusals.ORIGIN_FOREIGN
-    site = said.get(b"sec-fetch-site")
-    if site is None or site == b"same-origin":
-        return None
-    # `none` is the user's own doing: an address typed, a bookmark opened. Scripts cannot cause it.
-    typed = exchange.is_http and exchange.method == "GET" and said.get(b"sec-fetch-mode") == b"navigate"
-    return None if site == b"none" and typed else refusals.SITE_FOREIGN
-
-
 def _judge_content(exchange: Exchange) -> Refusal | None:
     said = exchange.said
     if said.get(b"content-encoding", b"identity").lower() != b"identity":
@@ -319,6 +393,32 @@ def _judge_content(exchange: Exchange) -> Refusal | None:
     if _FORM_DATA.fullmatch(kind) and exchange.scope["path"].endswith("/attachments"):
         return None
     return refusals.TYPE_UNSUPPORTED
+
+
+def _is_open(exchange: Exchange) -> bool:
+    """Whether anybody may have it: that the daemon is there, and the page that shows nothing by itself."""
+    path = exchange.scope["path"]
+    is_page = path == PAGE_PATHS[0] or path.startswith(PAGE_PATHS[1])
+    return exchange.is_http and (
+        (exchange.method == "GET" and path == HEALTH_PATH) or (exchange.method in ("GET", "HEAD") and is_page)
+    )
+
+
+def _is_script(exchange: Exchange) -> bool:
+    """Whether a page of ours asks, which the user signs in with; an address that was typed is the user's own doing."""
+    said = exchange.said
+    return b"origin" in said or (b"sec-fetch-site" in said and said.get(b"sec-fetch-mode") != b"navigate")
+
+
+def cookie_name(host: str) -> str:
+    """What the cookie is called at this address."""
+    return f"agi_{host.rpartition(':')[2] if ':' in host.rpartition(']')[2] else '80'}"
+
+
+def _cookies(header: bytes, name: str) -> list[str]:
+    """The cookies of this name, a few at most: any program on this machine can set another of it for a path."""
+    pairs = (pair.partition("=") for pair in header.decode("latin-1").split("; "))
+    return [value for key, _, value in pairs if key == name][:4]
 
 
 def _decisive(headers: Iterable[Header]) -> dict[bytes, bytes]:

@@ -9,13 +9,13 @@ import asyncio
 from typing import Literal
 
 from msgspec import Struct
-from starlette.types import ASGIApp
 
 from agi import __version__
 from agi.errors import AgiError
 from agi.models.resolve import Choice
 from agi.sandbox.base import Network, Rung, RungName
 from agi.server.answers import Json
+from agi.server.asgi import ASGIApp
 from agi.server.catalog import default_model
 from agi.server.request import Request
 from agi.server.routes import Route

@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
-from starlette.types import ASGIApp
 
 from agi.protocol.commands import Command, MoveToBackground
 from agi.protocol.jobs import Job, JobOutput
 from agi.server.answers import Json
+from agi.server.asgi import ASGIApp
 from agi.server.request import Request
 from agi.server.routes import Route
 

@@ -1,8 +1,8 @@
-"""What one connection may cost: uvicorn's HTTP protocol with the limits and time-outs it lacks, and a server of these.
+"""What one connection may cost: limits and time-outs around a connection that has none, and a server of these.
 
 Works on bytes and clocks below ASGI, where a request that never becomes one can still be ended. It judges nobody: it
 puts the facts that only the connection knows into the scope, for the guard. May import: errors, server.guard,
-server.peer.
+server.peer, server.connection, server.host.
 """
 
 from __future__ import annotations
@@ -10,22 +10,26 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
+import resource
 import socket
 from collections.abc import Callable
-from functools import partial
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import httptools
 import msgspec
-import uvicorn
-from starlette.types import ASGIApp
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from agi.errors import BadRequest
 from agi.server.access import AccessLine, printable
+from agi.server.asgi import ASGIApp
+from agi.server.connection import Connection
+from agi.server.exchange import status_line
 from agi.server.guard import FACTS
+from agi.server.host import Server
 from agi.server.peer import Peer, PeerCheck
 from agi.server.refusals import Refusal
+
+if TYPE_CHECKING:
+    from agi.server.uvicorn_parts import WebSockets
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,11 +46,14 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     max_headers: int = 100
     max_pipelined: int = 16
     """Requests that may wait behind the one being answered; a single packet can hold thousands."""
-    max_connections: int = 1000
+    max_connections: int = 4000
+    """How many may be open at once; fewer where the system gives the process fewer files."""
     max_ws_message: int = 4 * 1024 * 1024
 
 
 DEFAULT_LIMITS = Limits()
+OTHER_FILES = 500
+"""What a daemon opens besides connections: the log, mirrors, commands and their pipes."""
 
 _MALFORMED = Refusal(400, "bad_request", "This is not HTTP/1.1.")
 _TARGET_TOO_LONG = Refusal(414, "too_large", "The request target is too long.")
@@ -67,7 +74,17 @@ class Door:
         self.peers = peers
         self.log = log
         self.silent: dict[BoundedHttp, None] = {}
-        """Connections that have not asked for anything yet, oldest first."""
+        """Connections that ask for nothing, yet or just now, and those that do not take their answers; oldest first."""
+        self._sockets: WebSockets | None = None
+
+    def websocket(self, host: Server) -> Any:
+        """The protocol of a connection that becomes a WebSocket."""
+        if self._sockets is None:
+            # Late: it costs more than a sixth of all the daemon loads, and only the first handshake needs it.
+            from agi.server.uvicorn_parts import WebSockets
+
+            self._sockets = WebSockets(host, self.limits.max_ws_message)
+        return self._sockets.protocol()
 
     def has_room(self, connections: int) -> bool:
         """Whether one more may come in: for it, the one that has been silent longest must go when the house is full."""
@@ -77,17 +94,16 @@ class Door:
             return False
         oldest = next(iter(self.silent))
         del self.silent[oldest]
-        oldest.transport.close()
+        oldest.transport.abort()  # one that does not read would never have done with closing
         return True
 
 
-class BoundedHttp(HttpToolsProtocol):
+class BoundedHttp(Connection):
     """One connection that is ended when it is too slow, too large or one too many."""
 
-    def __init__(self, *args: Any, door: Door, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, host: Server, door: Door) -> None:
+        super().__init__(host)
         self._door, self._limits = door, door.limits
-        self.url = b""
         self._peer: Peer | None = None
         self._outside: bool | None = None
         self._reading: Literal["nothing", "headers", "body"] = "nothing"
@@ -100,14 +116,14 @@ class BoundedHttp(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Let the connection in, see who is at its other end, and start the clock."""
-        if not self._door.has_room(len(self.connections)):
+        if not self._door.has_room(len(self.host.connections)):
             self.transport = transport
             transport.close()
             return
         super().connection_made(transport)
         self._door.silent[self] = None
         if self._door.peers is not None and self.client is not None and self.server is not None:
-            self._peer = self._door.peers.accept((self.server[0], self.server[1] or 0), self.client)
+            self._peer = self._door.peers.accept(self.server, self.client)
         self._wait_for("headers")
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -116,11 +132,22 @@ class BoundedHttp(HttpToolsProtocol):
         self._door.silent.pop(self, None)
         super().connection_lost(exc)
 
+    def pause_writing(self) -> None:
+        """The client takes less than it is sent: it may go before anybody else has to."""
+        super().pause_writing()
+        self._door.silent[self] = None
+
+    def resume_writing(self) -> None:
+        """It has taken most of it."""
+        super().resume_writing()
+        if self._is_answering():
+            self._door.silent.pop(self, None)
+
     def data_received(self, data: bytes) -> None:
         """Parse what came in, and see what is to come next and until when."""
         if self._parted:
             return
-        self._unset_keepalive_if_required()
+        self._end_rest()
         self._barren_bytes += len(data)
         try:
             self.parser.feed_data(data)
@@ -160,8 +187,9 @@ class BoundedHttp(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """The request is known: hand it on, with the facts of its connection."""
-        self._door.silent.pop(self, None)
-        cast(dict[str, Any], self.scope)["extensions"] = {FACTS: self._facts()}
+        if not self.flow.write_paused:
+            self._door.silent.pop(self, None)
+        self.scope["extensions"] = {FACTS: self._facts()}
         super().on_headers_complete()
         self._reading = "body"
         self._barren_bytes = 0
@@ -180,26 +208,30 @@ class BoundedHttp(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """The answer is out; whatever is left of the request has little time to arrive."""
         super().on_response_complete()
+        if not self._is_answering():
+            self._door.silent[self] = None
         if self._reading == "body" and not self.transport.is_closing():
             self._wait_for(self._next_wait())
 
     def handle_websocket_upgrade(self) -> None:
         """Hand the connection over to the WebSocket protocol, with the same facts."""
         self._reading = "headers"  # for the other protocol reads them again
-        make = cast(Callable[..., Any], self.ws_protocol_class)
-        protocol = make(config=self.config, server_state=self.server_state, app_state=self.app_state)
+        protocol = self._door.websocket(self.host)
         head = [self.scope["method"].encode(), b" ", self.url, b" HTTP/1.1\r\n"]
         for name, value in self.scope["headers"]:
             head += [name, b": ", value, b"\r\n"]
+        self._door.silent.pop(self, None)
         protocol.connection_made(self.transport)
+        if self.flow.write_paused:  # by an earlier answer: that is said once
+            protocol.pause_writing()
         with contextlib.suppress(AssertionError):  # one way in which it takes headers that its own parser refuses
             protocol.data_received(b"".join([*head, b"\r\n"]))
         if hasattr(protocol, "scope"):
             protocol.scope["extensions"][FACTS] = self._facts()
-            self.connections.discard(self)
+            self.host.connections.discard(self)
             self.transport.set_protocol(protocol)
             return
-        self.connections.discard(protocol)
+        self.host.connections.discard(protocol)
         if self.transport.is_closing():
             self._log(_MALFORMED)  # it has answered by itself
         else:
@@ -210,7 +242,8 @@ class BoundedHttp(HttpToolsProtocol):
         keys = [value for name, value in self.headers if name == b"sec-websocket-key"]
         versions = [value for name, value in self.headers if name == b"sec-websocket-version"]
         is_handshake = len(keys) == 1 and _WEBSOCKET_KEY.fullmatch(keys[0]) is not None and versions == [b"13"]
-        return is_handshake and self.parser.get_method() == b"GET" and super()._should_upgrade()
+        begins = (self.parser.get_method(), self.parser.get_http_version()) == (b"GET", "1.1")
+        return is_handshake and begins and super()._should_upgrade()
 
     def _switch_protocols(self) -> None:
         self._wait_for("")
@@ -234,7 +267,7 @@ class BoundedHttp(HttpToolsProtocol):
         if self._peer is None or self._door.peers is None:
             return False
         if self._outside is None:
-            if any(name == b"authorization" for name, _ in self.headers):
+            if any(name in (b"authorization", b"x-agi-key") for name, _ in self.headers):
                 return False
             self._outside = self._door.peers.stands_outside(self._peer)
         return self._outside
@@ -246,7 +279,7 @@ class BoundedHttp(HttpToolsProtocol):
         answering = self._is_answering()
         if self._reading == "body":
             return "body" if answering else "rest"
-        # Bytes between two requests start none, and have stopped uvicorn's keep-alive clock.
+        # Bytes between two requests start none, and have stopped the clock of a connection that rests.
         return "" if answering and self._reading == "nothing" else "headers"
 
     def _wait_for(self, what: _Wait) -> None:
@@ -270,6 +303,8 @@ class BoundedHttp(HttpToolsProtocol):
             return
         if self._waiting_for == "body":
             self._end_if_stalled()
+        elif self._reading == "headers" and self.flow.read_paused:  # earlier requests are answered first
+            self._timer = self.loop.call_later(self._limits.header_timeout, self._time_is_up)
         elif self._reading == "headers":
             self._part(_TOO_SLOW)
         else:
@@ -293,19 +328,22 @@ class BoundedHttp(HttpToolsProtocol):
         """Answer without the application and close; read on for a moment, or the answer would be lost in a reset."""
         self._parted = True
         in_body = self._reading == "body"
-        if self._is_answering() and (not in_body or self.cycle.response_started):
-            self.transport.abort()  # there is half an answer on the line already
+        cycle = self.cycle
+        answering = cycle is not None and not cycle.response_complete
+        waits = bool(self.pipeline)
+        if cycle is not None and answering and (not in_body or cycle.response_started or waits):
+            self.transport.abort()  # half an answer is on the line already, or that of an earlier request is to come
         else:
             body = refusal.body()
             lines = [name + b": " + value + b"\r\n" for name, value in refusal.all_headers(body)]
-            self.transport.write(b"".join([STATUS_LINE[refusal.status], *lines, b"connection: close\r\n\r\n", body]))
+            self.transport.write(b"".join([status_line(refusal.status), *lines, b"connection: close\r\n\r\n", body]))
             self.transport.write_eof()
             self._reading = "nothing"
             self._wait_for("rest")
-            if self._is_answering():  # the application hears at once that nobody listens any more
-                self.cycle.disconnected = True
-                self.cycle.message_event.set()
-        if not in_body:  # else the guard has the request, and logs it
+            if cycle is not None and answering:  # the application hears at once that nobody listens any more
+                cycle.disconnected = True
+                cycle.heard.set()
+        if not in_body or waits:  # else the guard has the request, and logs it
             self._log(refusal)
 
     def _log(self, refusal: Refusal) -> None:
@@ -314,16 +352,14 @@ class BoundedHttp(HttpToolsProtocol):
         self._door.log(AccessLine(method, path, refusal.status, 0.0, 0, f"refused:{refusal.code}"))
 
 
-class BoundServer(uvicorn.Server):
-    """A server that listens on the one socket it was made for."""
-
-    def __init__(self, config: uvicorn.Config, sock: socket.socket) -> None:
-        super().__init__(config)
-        self.sock = sock
-
-    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
-        """Serve until told to exit."""
-        await super().serve([self.sock] if sockets is None else sockets)
+def room_for_connections(wanted: int) -> int:
+    """Ask the system for as many open files as so many connections take; gives how many fit into what it grants."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = wanted + OTHER_FILES
+    if soft < needed:
+        soft = needed if hard == resource.RLIM_INFINITY else min(hard, needed)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return max(1, min(wanted, soft - OTHER_FILES, soft * 3 // 4))
 
 
 def make_server(
@@ -333,24 +369,7 @@ def make_server(
     log: Callable[[AccessLine], None],
     limits: Limits = DEFAULT_LIMITS,
     peers: PeerCheck | None = None,
-) -> uvicorn.Server:
+) -> Server:
     """A server for the guarded application; auth `auto` needs `peers`, `log` gets what never became a request."""
-    protocol = partial(BoundedHttp, door=Door(limits, peers, log))
-    config = uvicorn.Config(
-        cast(Any, app),
-        http=cast(type[asyncio.Protocol], protocol),
-        ws="websockets-sansio",
-        ws_max_size=limits.max_ws_message,
-        ws_per_message_deflate=False,
-        interface="asgi3",
-        lifespan="off",
-        log_config=None,
-        log_level="warning",
-        access_log=False,
-        # Headers of a proxy would let any client choose the address it seems to come from.
-        proxy_headers=False,
-        server_header=False,
-        timeout_keep_alive=75,
-        timeout_graceful_shutdown=5,
-    )
-    return BoundServer(config, sock)
+    door = Door(limits, peers, log)
+    return Server(app, sock, lambda server: BoundedHttp(server, door))

@@ -6,17 +6,19 @@ wait becomes a stream of the turn. May import: protocol, sessions, server.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
+import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
-from starlette.types import ASGIApp
 
 from agi.eventlog.base import Cursor
 from agi.protocol.commands import PostMessage
-from agi.protocol.events import Verification
+from agi.protocol.events import AnyVerification, Verification, in_todays_words
 from agi.protocol.messages import Message, StopReason, Usage
-from agi.protocol.sessions import TurnStatus
+from agi.protocol.sessions import ErrorInfo, TurnStatus
 from agi.server.answers import Json
+from agi.server.asgi import ASGIApp
+from agi.server.rendered import rendered_messages
 from agi.server.replies import Ending, stream_turn, wait_for_turn
 from agi.server.request import Request
 from agi.server.routes import Route
@@ -30,14 +32,35 @@ class MessagesQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     limit: Limit = 100
     before: MessageId | UnsetType = UNSET
+    render: Annotated[Literal["html"], Meta(description="Add what the web page shows.")] | UnsetType = UNSET
 
 
-class Messages(Struct, frozen=True):
+class TurnEnding(Struct, frozen=True, kw_only=True):
+    """How a turn stands, beside its messages."""
+
+    status: TurnStatus
+    verification: Verification
+    error: ErrorInfo | None
+    note: str
+    """Why it ended before it was done."""
+
+
+class _Outcome(Struct, frozen=True):
+    verification: AnyVerification = "not_run"
+    error: ErrorInfo | None = None
+    note: str = ""
+
+
+class Messages(Struct, frozen=True, kw_only=True):
     """A page of messages in the order they were said."""
 
     messages: list[Message]
     has_more: bool
     """Whether there are earlier ones."""
+    html: dict[str, list[str | None]] | UnsetType = UNSET
+    """With `render`: the parts of each answer as sanitised HTML, by the message's id; null where a part is no text."""
+    turns: dict[str, TurnEnding] | UnsetType = UNSET
+    """With `render`: how the turns of these messages stand."""
 
 
 class Accepted(Struct, frozen=True, kw_only=True):
@@ -46,7 +69,7 @@ class Accepted(Struct, frozen=True, kw_only=True):
     message_id: str
     turn_id: str | None
     queued: bool
-    """Another turn is running; this one waits for it."""
+    """Another turn is running; this one waits for it, or with the mode `steer` for its next step."""
 
 
 class TurnReply(Struct, frozen=True, kw_only=True):
@@ -71,7 +94,18 @@ async def list_messages(request: Request[None, MessagesQuery]) -> ASGIApp:
     found, has_more = request.harness.messages(
         request.session_id, limit=request.query.limit, before=None if before is UNSET else before
     )
-    return Json(Messages(found, has_more))
+    if request.query.render is UNSET:
+        return Json(Messages(messages=found, has_more=has_more))
+    html = await rendered_messages(found)
+    turns = {turn_id: _ending(request, turn_id) for turn_id in {one.turn_id for one in found} if turn_id}
+    return Json(Messages(messages=found, has_more=has_more, html=html, turns=turns))
+
+
+def _ending(request: Request[None, MessagesQuery], turn_id: str) -> TurnEnding:
+    turn = request.harness.turn(request.session_id, turn_id)
+    outcome = msgspec.json.decode(turn.outcome, type=_Outcome) if turn.outcome else _Outcome()
+    verification = in_todays_words(outcome.verification)
+    return TurnEnding(status=turn.status, verification=verification, error=outcome.error, note=outcome.note)
 
 
 async def post(request: Request[PostMessage, None]) -> ASGIApp:
@@ -92,7 +126,7 @@ async def post(request: Request[PostMessage, None]) -> ASGIApp:
     return Json(
         TurnReply(
             message=ending.message,
-            turn_id=posted.turn_id,
+            turn_id=ending.turn_id,
             message_id=posted.message_id,
             turn_status=ending.status,
             stop_reason=ending.stop_reason,

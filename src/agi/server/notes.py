@@ -7,13 +7,13 @@ import os
 from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
-from starlette.types import ASGIApp
 
 from agi.config.notes import add_note, read_notes, remove_note
 from agi.errors import Invalid
 from agi.protocol.commands import Path as PathText
 from agi.protocol.notes import AddNote, Note
 from agi.server.answers import Json, NoContent
+from agi.server.asgi import ASGIApp
 from agi.server.request import Request
 from agi.server.routes import Route
 

@@ -6,7 +6,6 @@ May import: errors, protocol, sessions, server.
 from __future__ import annotations
 
 from msgspec import UNSET, Raw, Struct, UnsetType
-from starlette.types import ASGIApp
 
 from agi.errors import AgiError, Invalid
 from agi.eventlog.base import Cursor
@@ -15,6 +14,7 @@ from agi.protocol.events import ApprovalDenied, DenialCause
 from agi.protocol.messages import Message, StopReason, Usage
 from agi.protocol.parts import File, InputPart, Text, plain_text
 from agi.server.answers import Json
+from agi.server.asgi import ASGIApp
 from agi.server.replies import Ending, stream_turn, wait_for_turn
 from agi.server.request import Request
 from agi.server.routes import Route

@@ -47,6 +47,7 @@ _PATH_FORMS = {
     "turn_id": "^turn_[0-9a-f]{32}$",
     "grant_id": "^grant_[0-9a-f]{32}$",
     "job_id": "^job_[0-9a-f]{32}$",
+    "message_id": "^msg_[0-9a-f]{32}$",
     "note_id": "^note_[0-9a-f]{32}$",
 }
 _PATH_EXAMPLES = {
@@ -55,10 +56,11 @@ _PATH_EXAMPLES = {
     "turn_id": "turn_019a00000000700080000000000000aa",
     "grant_id": "grant_019a00000000700080000000000000aa",
     "job_id": "job_019a00000000700080000000000000aa",
+    "message_id": "msg_019a00000000700080000000000000aa",
     "note_id": "note_019a00000000700080000000000000aa",
     "file": "0123456789abcdef0123-log.txt",
 }
-_ITEMS = {"events": "EventItem", "stream": "StreamItem"}
+_ITEMS = {"events": "EventItem", "stream": "StreamItem", "watch": "WatchItem"}
 _ABOUT = (
     "A local-first agent harness. A session is an append-only log of events; everything else is a view of it.\n\n"
     "On loopback, programs of the daemon's own user need no token, where the daemon is set to `auth: auto`."

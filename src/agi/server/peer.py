@@ -3,7 +3,7 @@
 The kernel is asked, never the client. A socket-diagnostics request finds the one row in about 20 µs; where a kernel
 lacks it, the same row is read from `/proc/net/tcp` and `/proc/net/tcp6`, which takes milliseconds. Whatever cannot be
 proved is no: a row that is missing, half closed or without an inode, a kernel other than Linux. What follows from the
-answer is the guard's business. May import: sandbox, workspace.
+answer is the guard's business. May import: sandbox.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ import sys
 
 import msgspec
 
-from agi.sandbox.survivors import descendants
-from agi.workspace.processes import CHILD_MARKER
+from agi.sandbox.survivors import CHILD_MARKER, descendants
 
 Address = tuple[str, int]
 

@@ -6,10 +6,10 @@ May import: protocol, sessions, server.
 from __future__ import annotations
 
 from msgspec import Struct
-from starlette.types import ASGIApp
 
 from agi.protocol.drafts import PooledAgent
 from agi.server.answers import Json
+from agi.server.asgi import ASGIApp
 from agi.server.request import Request
 from agi.server.routes import Route
 

@@ -10,12 +10,12 @@ from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
-from starlette.types import ASGIApp
 
 from agi.errors import Conflict, Invalid, Unavailable
 from agi.protocol.commands import PostMessage, ResolvePreflight
 from agi.protocol.preflight import EstimatedCost, PreflightStep
 from agi.server.answers import Json
+from agi.server.asgi import ASGIApp
 from agi.server.errors import error_answer
 from agi.server.replies import Ending, wait_for_turn
 from agi.server.request import Request

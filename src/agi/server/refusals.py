@@ -10,7 +10,12 @@ import msgspec
 Header = tuple[bytes, bytes]
 
 SECURITY_HEADERS: tuple[Header, ...] = (
-    (b"content-security-policy", b"default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"),
+    (
+        b"content-security-policy",
+        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
+        b"font-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+        b"require-trusted-types-for 'script'; trusted-types agi",
+    ),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-resource-policy", b"same-origin"),
@@ -42,7 +47,7 @@ class Refusal(msgspec.Struct, frozen=True):
         return [*own, *SECURITY_HEADERS, NO_STORE]
 
 
-OUR_NAMES = "Use http://localhost:<port>; another name needs --expose."
+OUR_NAMES = "Use http://localhost:<port>; another name needs --expose, or `publicUrl` behind a proxy."
 HOST_MALFORMED = Refusal(400, "host_refused", "The Host header must be there once, a name and a port.", OUR_NAMES)
 HOST_FOREIGN = Refusal(403, "host_refused", "The Host header names another server.", OUR_NAMES)
 TARGET_ABSOLUTE = Refusal(400, "host_refused", "The request target must be a path.", "Send `GET /path HTTP/1.1`.")
@@ -62,6 +67,16 @@ WRONG_TOKEN = Refusal(
     "This is not the token.",
     "Read it again from daemon.json; a restart makes a new one.",
     CHALLENGE,
+)
+SIGNED_OUT = Refusal(401, "signed_out", "This browser is not signed in.", "Run `agi open` in the project's folder.")
+WRONG_CODE = Refusal(
+    401, "signed_out", "This code was used, or is too old.", "Run `agi open` again; a code is good once, for a minute."
+)
+NOT_OUTSIDE = Refusal(
+    401,
+    "signed_out",
+    "Only a browser of the daemon's own user signs in, and none that the daemon's commands started.",
+    'Open it on this machine as that user, or run the daemon with `"auth": "token"`.',
 )
 TOO_MANY = Refusal(429, "too_many_requests", "Too many wrong tokens.", "Wait a second.", ((b"retry-after", b"1"),))
 TYPE_UNSUPPORTED = Refusal(

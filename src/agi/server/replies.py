@@ -24,6 +24,8 @@ from agi.views.queries import Turn
 class Ending(Struct, frozen=True, kw_only=True):
     """How a turn ended, and with which message."""
 
+    turn_id: str
+    """The turn that answered: another one, if it took up the message."""
     status: TurnStatus
     message: Message | None
     stop_reason: StopReason
@@ -46,8 +48,14 @@ class TurnReading(Reading):
         return item.turn_id == self._turn_id or (isinstance(item, ev.Event) and item.type == self._first)
 
     def ends_with(self, item: Item) -> bool:
-        """The turn's end is the end."""
-        return isinstance(item, ev.Event) and item.type in ENDINGS
+        """The turn's end is the end; if another turn took up its message, that one's."""
+        if not isinstance(item, ev.Event) or item.type not in ENDINGS:
+            return False
+        data = item.data
+        if isinstance(data, ev.TurnCanceled) and data.steered_into is not UNSET:
+            self._turn_id = data.steered_into
+            return False
+        return True
 
 
 def stream_turn(
@@ -77,6 +85,7 @@ def _ending(request: Request[object, object], turn: Turn) -> Ending | Json:
     if isinstance(data, ev.TurnCompleted):
         final = next((one for one in said if one.id == data.message_id), last)
         return Ending(
+            turn_id=turn.id,
             status=turn.status,
             message=final,
             stop_reason=data.stop_reason,
@@ -86,4 +95,11 @@ def _ending(request: Request[object, object], turn: Turn) -> Ending | Json:
             note=data.note,
         )
     usage = data.usage if isinstance(data, ev.TurnCanceled) else Usage()
-    return Ending(status=turn.status, message=last, stop_reason="canceled", usage=usage, verification="not_run")
+    return Ending(
+        turn_id=turn.id,
+        status=turn.status,
+        message=last,
+        stop_reason="canceled",
+        usage=usage,
+        verification="not_run",
+    )

@@ -1,7 +1,7 @@
 """One request as handlers see it: path, query and body are values already, checked where they came in.
 
 Malformed is 400, well-formed but wrong is 422 and names the field, an id of a wrong form is 404. What a request means
-is the handlers' business. May import: errors, explain, protocol, sessions.
+is the handlers' business. May import: errors, explain, protocol, sessions, telemetry.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from urllib.parse import parse_qsl
 
 import msgspec
 from msgspec import Struct
-from starlette.requests import ClientDisconnect
-from starlette.types import Receive, Scope
 
 from agi.errors import BadRequest, Invalid, NotFound, Unavailable
 from agi.protocol.ids import GRANT, NOTE, SESSION, TURN, is_id
+from agi.server.asgi import ClientGone, Receive, Scope
+from agi.server.passes import Passes
 from agi.sessions.harness import Harness
+from agi.telemetry.metrics import Metrics
 
 B = TypeVar("B", covariant=True)
 Q = TypeVar("Q", covariant=True)
@@ -37,20 +38,25 @@ _ID_FORMS = {
 
 
 class AppSettings(Struct, frozen=True, kw_only=True):
-    """What the surfaces may be told; seconds."""
+    """What the surfaces may be told; times are seconds."""
 
     heartbeat_s: float = 15.0
     """How long a stream may be silent before it shows that it is alive."""
     cancel_wait_s: float = 5.0
     """How long a cancel waits for what it stops."""
+    public_url: str | None = None
+    """Where a proxy has the daemon answer, if one does."""
 
 
 class Shared:
-    """What all requests share: the harness, the settings, and whether the daemon is stopping."""
+    """What all requests share: the harness, the settings, who signed in, the numbers, and whether the daemon stops."""
 
     def __init__(self, harness: Harness, settings: AppSettings) -> None:
         self.harness = harness
         self.settings = settings
+        self.passes = Passes()
+        self.metrics = Metrics()
+        harness.log.observers.append(self.metrics.hear)
         self.stopped: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def stop(self) -> None:
@@ -97,7 +103,7 @@ class Request(Generic[B, Q]):
             if task.done():
                 return task.result()
             if gone.done():
-                raise ClientDisconnect
+                raise ClientGone
             raise Unavailable("The daemon is shutting down.", hint="The turn goes on when it is back.")
         finally:
             task.cancel()
@@ -132,7 +138,7 @@ async def read_body(receive: Receive) -> bytes:
         if not message.get("more_body"):
             return b"".join(pieces)
         message = await receive()
-    raise ClientDisconnect
+    raise ClientGone
 
 
 def decode_body(decoder: msgspec.json.Decoder[T], body: bytes, what: str = "The body", hint: str = "") -> T:

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
-from starlette.types import ASGIApp
 
 from agi.protocol.commands import PostMessage
 from agi.protocol.messages import Message
@@ -19,6 +18,7 @@ from agi.protocol.parts import plain_text
 from agi.protocol.resources import KINDS, ONE, AgentMessage, Resource, ResourceKind
 from agi.protocol.times import to_millis
 from agi.server.answers import Json, NoContent
+from agi.server.asgi import ASGIApp
 from agi.server.replies import Ending, wait_for_turn
 from agi.server.request import Request
 from agi.server.resource_words import HistoryMessage, ResponsePart, answer_parts, history_messages
@@ -39,6 +39,14 @@ class AgentReply(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="
     prompt: str | UnsetType = UNSET
     responses: list[ResponsePart]
     session_id: str | UnsetType = UNSET
+
+
+class AgentAsked(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What was said, and the turn in which it is answered."""
+
+    message_id: str
+    session_id: str
+    turn_id: str
 
 
 class AgentStatus(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -90,7 +98,7 @@ class History(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 async def send(request: Request[AgentMessage, None]) -> ASGIApp:
-    """Say something and wait for the answer; the turn goes on if the client leaves."""
+    """Say something and, unless told not to, wait for the answer; the turn goes on if the client leaves."""
     resources, resource = _found(request)
     said = request.body
     if said.session_id is UNSET:
@@ -99,6 +107,8 @@ async def send(request: Request[AgentMessage, None]) -> ASGIApp:
         session_id = resources.session(resource, said.session_id).id
     posted = await request.harness.post_message(session_id, PostMessage(content=said.message, auto_run=True))
     turn_id = posted.turn_id or ""
+    if not said.wait:
+        return Json(AgentAsked(message_id=posted.message_id, session_id=session_id, turn_id=turn_id), 202)
     ending = await wait_for_turn(request, session_id, turn_id)
     if not isinstance(ending, Ending):
         return ending
@@ -192,7 +202,7 @@ def _routes(kind: ResourceKind) -> tuple[Route, ...]:
             name=f"send{name}Message",
             summary=f"Say something to the agent of a {one}; answers when it has answered.",
             body=AgentMessage,
-            answers={200: AgentReply},
+            answers={200: AgentReply, 202: AgentAsked},
             errors=(404, 409, 422, 502, 503, 507),
             example={"message": "What is this about?"},
         ),

@@ -6,10 +6,10 @@ Seed 002's base URL. Talking to their agents is `resource_agents.py`. May import
 from __future__ import annotations
 
 from msgspec import Struct
-from starlette.types import ASGIApp
 
 from agi.protocol.resources import KINDS, ONE, PutResource, Resource, ResourceKind
 from agi.server.answers import Json, NoContent
+from agi.server.asgi import ASGIApp
 from agi.server.request import Request
 from agi.server.routes import Route
 from agi.sessions.resources import Resources

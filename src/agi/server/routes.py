@@ -7,22 +7,27 @@ subject. May import: errors, server.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cache
 from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agi.errors import AgiError
 from agi.protocol.parts import Json
 from agi.server.answers import NoContent
+from agi.server.asgi import ASGIApp, Receive, Scope, Send
 from agi.server.errors import error_answer, wrong_method
 from agi.server.request import Request, Shared, check_path, decode_body, decode_query, header_values, read_body
 
 Handler = Callable[[Request[Any, Any]], Awaitable[ASGIApp]]
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
-Vocabulary = Literal["events", "stream"]
-"""Seed 000's words in an envelope, or seed 004's dotted words."""
+Vocabulary = Literal["events", "stream", "watch"]
+"""Seed 000's words in an envelope, seed 004's dotted words, or those about all sessions."""
+
+
+MCP_PATH = "/mcp"
+"""Where the MCP server is; said here because whoever names the path need not bring that surface along."""
 
 
 class Route(Struct, frozen=True, kw_only=True):
@@ -57,7 +62,7 @@ class Resource:
 
     def __init__(self, routes: Sequence[Route], shared: Shared) -> None:
         self._shared = shared
-        self._routes = {route.method: (route, _decoder(route)) for route in routes}
+        self._routes = {route.method: route for route in routes}
         methods = set(self._routes) | ({"HEAD"} if "GET" in self._routes else set())
         self._allowed = ", ".join(sorted({*methods, "OPTIONS"}))
 
@@ -71,17 +76,16 @@ class Resource:
 
     async def _answer(self, scope: Scope, receive: Receive) -> ASGIApp:
         method = scope["method"]
-        found = self._routes.get("GET" if method == "HEAD" else method)
-        if found is None:
+        route = self._routes.get("GET" if method == "HEAD" else method)
+        if route is None:
             if method == "OPTIONS":
                 return NoContent(((b"allow", self._allowed.encode()),))
             return wrong_method(method, self._allowed)
-        route, decoder = found
         check_path(scope["path_params"])
         query = decode_query(route.query, scope["query_string"])
         body = None
-        if decoder is not None and not (route.form and is_form(scope)):
-            body = decode_body(decoder, await read_body(receive))
+        if route.body is not None and not (route.form and is_form(scope)):
+            body = decode_body(_decoder(route.body), await read_body(receive))
         return await route.handler(Request(self._shared, scope, receive, body, query))
 
 
@@ -90,5 +94,7 @@ def is_form(scope: Scope) -> bool:
     return header_values(scope).get("content-type", "").lower().startswith("multipart/form-data")
 
 
-def _decoder(route: Route) -> msgspec.json.Decoder[Any] | None:
-    return None if route.body is None else msgspec.json.Decoder(route.body)
+@cache
+def _decoder(body: Any) -> msgspec.json.Decoder[Any]:
+    """Made for the first body of its kind: a daemon that made those of all routes would listen later."""
+    return msgspec.json.Decoder(body)

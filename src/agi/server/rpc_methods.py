@@ -103,7 +103,7 @@ class Methods:
         session_id = pool.open_draft(self._harness.log.db, project.path)
         agent_id: str | UnsetType = UNSET
         if session_id is not None:
-            posted = await self._crew.drafts.resume_draft(session_id, params.content)
+            posted = await self._crew.drafts.resume_draft(session_id, params.content, mode=params.mode)
             turn_id, message_id, queued = posted.turn_id or "", posted.message_id, posted.queued
         else:
             session_id = agent_id = await self._crew.dispatching.dispatch(
@@ -189,6 +189,7 @@ class Methods:
             remember=params.remember,
             digest=_given(params.digest),
             hunks=_given(params.hunks),
+            client="rpc",
         )
         session_id = queries.session_of_call(self._harness.log.db, params.tool_call_id)
         await self._harness.approve(session_id, command)

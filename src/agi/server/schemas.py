@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from agi.protocol import events as ev
+from agi.protocol.overview import Removed, SessionRow, Snapshot
 from agi.protocol.parts import Part
 from agi.protocol.sessions import Session
 from agi.server.snapshot import Resync
@@ -31,6 +32,9 @@ _ENVELOPE: Schema = {
     "turn_id": {"type": ["string", "null"]},
 }
 
+_WATCHED: dict[str, type] = {"snapshot": Snapshot, "session": SessionRow, "removed": Removed}
+"""The words of the stream about all sessions."""
+
 
 class Heartbeat(msgspec.Struct, frozen=True):
     """`heartbeat`: nothing happened, but the stream lives."""
@@ -45,14 +49,14 @@ def ref(name: str) -> Schema:
 
 def components(types: Iterable[Any]) -> tuple[dict[Any, Schema], dict[str, Schema]]:
     """The schema of each type, and the components they refer to, the unions of events among them."""
-    wanted = [*dict.fromkeys(types), Part, Session, Resync, Heartbeat, StreamError]
+    wanted = [*dict.fromkeys(types), Part, Session, Resync, Heartbeat, StreamError, *_WATCHED.values()]
     wanted += [kind for _, kind in STREAM_WORDS.values()]
     wanted += list(ev.DATA_TYPES.values())
     schemas, found = msgspec.json.schema_components(wanted, schema_hook=_anything, ref_template=REF)
     made = dict(zip(wanted, map(_one_of, schemas), strict=True))
     parts = {name: _one_of(schema) for name, schema in found.items()}
     parts["Part"] = made[Part]
-    parts |= _log_events() | _event_items() | _stream_items()
+    parts |= _log_events() | _event_items() | _stream_items() | _watch_items()
     _say_what_types_cannot(parts)
     return made, dict(sorted(parts.items()))
 
@@ -105,6 +109,13 @@ def _stream_items() -> dict[str, Schema]:
     made = {_item_name(word): _item(word, payload) for word, payload in payloads.items()}
     mapping = {word: REF.format(name=_item_name(word)) for word in payloads}
     return {**made, "StreamItem": _union(mapping, "event")}
+
+
+def _watch_items() -> dict[str, Schema]:
+    """One message of `/v1/watch`, by its `event:`."""
+    payloads = {**{word: kind.__name__ for word, kind in _WATCHED.items()}, "heartbeat": "Heartbeat"}
+    made = {_item_name(word): _item(word, ref(name)) for word, name in payloads.items()}
+    return {**made, "WatchItem": _union({word: REF.format(name=_item_name(word)) for word in payloads}, "event")}
 
 
 def _payloads() -> dict[str, Schema]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
-from starlette.types import ASGIApp
 
 from agi.protocol.commands import Name
 from agi.protocol.commands import Path as PathText
 from agi.protocol.messages import Role
 from agi.protocol.search import LONGEST_QUERY, MOST_HITS, Found, FoundKind, Search
 from agi.server.answers import Json
+from agi.server.asgi import ASGIApp
 from agi.server.request import Request
 from agi.server.routes import Route
 

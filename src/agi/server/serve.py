@@ -8,10 +8,11 @@ next start finds them. Its output goes where it is told. May import: errors, con
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
+import os
 import socket
 import sys
+from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -19,24 +20,30 @@ from typing import TYPE_CHECKING, TextIO
 from msgspec import Struct
 
 from agi.config import Flags
-from agi.errors import AgiError, ConfigError
+from agi.errors import ConfigError
 from agi.models.base import Model
-from agi.server.access import AccessLine, format_line
+from agi.server.access import AccessLine
 from agi.server.app import App, build_app
 from agi.server.daemon import Berth
 from agi.server.guard import Guard, GuardSettings
-from agi.server.health import unsandboxed
-from agi.server.limits import make_server
+from agi.server.limits import DEFAULT_LIMITS, Limits, make_server, room_for_connections
 from agi.server.listening import LOOPBACK, is_loopback, listen_at, own_names, url_of
 from agi.server.peer import PeerCheck
+from agi.server.request import AppSettings
+from agi.server.speaking import Speaker
 from agi.sessions.harness import Harness, HarnessSettings
 from agi.sessions.retaining import retain
 from agi.sessions.sites import Site
 
 if TYPE_CHECKING:
-    import uvicorn
+    from agi.server.host import Server
+    from agi.telemetry.otel import Exporter
 
-__all__ = ["LOOPBACK", "ServeSettings", "serve", "when_started"]
+__all__ = ["LOOPBACK", "ServeSettings", "serve"]
+
+
+BREATH_S = 0.5
+"""How long a daemon that listens leaves things alone that nobody waits for."""
 
 
 class ServeSettings(Struct, frozen=True, kw_only=True):
@@ -58,28 +65,50 @@ class ServeSettings(Struct, frozen=True, kw_only=True):
 
 
 async def serve(
-    settings: ServeSettings, *, stand_in: Model | None = None, out: TextIO | None = None, err: TextIO | None = None
+    settings: ServeSettings,
+    *,
+    stand_in: Model | None = None,
+    out: TextIO | None = None,
+    err: TextIO | None = None,
+    ready: Callable[[], None] | None = None,
 ) -> None:
-    """Run the daemon until it is told to stop; raises Conflict or ConfigError if it cannot start."""
-    speaker = _Speaker(out or sys.stdout, err or sys.stderr)
+    """Run the daemon until it is told to stop; raises Conflict or ConfigError if it cannot start.
+
+    `ready` is called once it has said where it is.
+    """
+    speaker = Speaker(out or sys.stdout, err or sys.stderr)
     if not is_loopback(settings.host) and not settings.expose:
         hint = "Add --expose if other machines are meant to reach it; then everybody needs the token."
         raise ConfigError(f"{settings.host} can be reached from other machines.", code="expose_needed", hint=hint)
     berth = Berth(settings.project.resolve() / ".agi")
     try:
         with listen_at(settings.host, settings.port) as sock:
-            await _run(settings, berth, sock, speaker, stand_in)
+            await _run(settings, berth, sock, speaker, stand_in, ready)
     finally:
         berth.leave()
 
 
 async def _run(
-    settings: ServeSettings, berth: Berth, sock: socket.socket, speaker: _Speaker, stand_in: Model | None
+    settings: ServeSettings,
+    berth: Berth,
+    sock: socket.socket,
+    speaker: Speaker,
+    stand_in: Model | None,
+    ready: Callable[[], None] | None,
 ) -> None:
     harness = _open(settings, speaker, stand_in)
+    exporter: Exporter | None = None
     try:
         site = harness.site()
-        app = build_app(harness)
+        await _refuse_unconfined(settings, site)
+        speaker.format = site.config.telemetry.logs
+        harness.log.observers.append(speaker.hear)
+        app = build_app(harness, AppSettings(public_url=site.config.public_url))
+        if site.config.telemetry.endpoint is not None:
+            from agi.telemetry.otel import Exporter  # late: few daemons have anybody to tell
+
+            exporter = Exporter(site.config.telemetry.endpoint)
+            harness.log.observers.append(exporter.hear)
         server, token = _guarded_server(settings, app, sock, site, speaker)
         harness.redactor.learn(token)
         speaker.warn_about(harness, site)
@@ -91,12 +120,15 @@ async def _run(
         def announce() -> None:
             berth.announce(url, token)
             speaker.say(url)
+            if ready is not None:
+                ready()
 
-        when_started(server, announce)
-        tried = asyncio.create_task(speaker.tell_sandbox(site), name="try the sandbox")  # nobody waits for it
+        server.on_started = announce
+        tried = asyncio.create_task(_try_sandbox(app, speaker, site), name="try the sandbox")
         # What is loaded by now stays; looking through it again and again for garbage only delays whoever waits.
         gc.freeze()
-        gc.set_threshold(20_000, 20, 50)
+        # A turn leaves some hundred objects that hold each other: the longer nobody looks, the more turns stay here.
+        gc.set_threshold(500, 5, 10)
         kept = asyncio.create_task(
             retain(lambda: harness.site().config.retention, harness.collect_garbage, speaker.tell), name="retention"
         )
@@ -106,9 +138,24 @@ async def _run(
         await tried
     finally:
         await harness.close()
+        if exporter is not None:
+            await asyncio.to_thread(exporter.close)  # it waits for the collector, a moment at most
 
 
-def _open(settings: ServeSettings, speaker: _Speaker, stand_in: Model | None) -> Harness:
+async def _refuse_unconfined(settings: ServeSettings, site: Site) -> None:
+    """Where a sandbox was asked for at the start and none works, there is no daemon."""
+    if settings.flags.require_sandbox and (why := await asyncio.to_thread(site.no_commands)):
+        hint = "`agi doctor` tells what is missing. Without --require-sandbox it starts, and says that nothing holds."
+        raise ConfigError(why, code="sandbox_required", hint=hint)
+
+
+async def _try_sandbox(app: App, speaker: Speaker, site: Site) -> None:
+    """Nobody waits for it, so it keeps nobody waiting: who started the daemon is about to ask it something."""
+    await asyncio.wait([app.shared.stopped], timeout=BREATH_S)
+    await speaker.tell_sandbox(site)
+
+
+def _open(settings: ServeSettings, speaker: Speaker, stand_in: Model | None) -> Harness:
     harness = Harness(
         HarnessSettings(
             project=settings.project,
@@ -126,23 +173,28 @@ def _open(settings: ServeSettings, speaker: _Speaker, stand_in: Model | None) ->
 
 
 def _guarded_server(
-    settings: ServeSettings, app: App, sock: socket.socket, site: Site, speaker: _Speaker
-) -> tuple[uvicorn.Server, str]:
+    settings: ServeSettings, app: App, sock: socket.socket, site: Site, speaker: Speaker
+) -> tuple[Server, str]:
     """The server with its guard, and the token it asks for."""
-    import secrets  # late: it costs milliseconds, and only the daemon needs it
-
-    token = secrets.token_urlsafe(32)
+    token = urlsafe_b64encode(os.urandom(32)).rstrip(b"=").decode()  # as `secrets` does, which brings `random` along
     exposed = not is_loopback(settings.host)
     guard_settings = GuardSettings(
         token=token,
         port=sock.getsockname()[1],
         hosts=own_names(settings.host, settings.hosts) if exposed else (),
         auth=site.config.auth,
+        public=site.config.public_url or "",
         exposed=exposed,
     )
-    guard = Guard(app, guard_settings, log=speaker.log, on_error=speaker.broke)
-    peers = PeerCheck() if site.config.auth == "auto" and not exposed else None
-    server = make_server(guard, sock=sock, log=speaker.log, peers=peers)
+
+    def log(line: AccessLine) -> None:
+        app.count(line)
+        speaker.log(line)
+
+    guard = Guard(app, guard_settings, log=log, on_error=speaker.broke, passes=app.passes)
+    peers = PeerCheck() if site.config.auth == "auto" and not exposed and not site.config.public_url else None
+    limits = Limits(max_connections=room_for_connections(DEFAULT_LIMITS.max_connections))
+    server = make_server(guard, sock=sock, log=log, peers=peers, limits=limits)
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
@@ -150,73 +202,5 @@ def _guarded_server(
         server.should_exit = True
         app.stop()
 
-    # Uvicorn's own handler would let the signal kill the process once it is done, before the log is closed.
-    server.handle_exit = lambda signal, frame: loop.call_soon_threadsafe(stop)  # type: ignore[method-assign,assignment]
+    server.on_signal = lambda: loop.call_soon_threadsafe(stop)
     return server, token
-
-
-def when_started(server: uvicorn.Server, tell: Callable[[], None]) -> None:
-    """Have it told when the server answers, and not before."""
-    start = server.startup
-
-    async def startup(sockets: list[socket.socket] | None = None) -> None:
-        await start(sockets=sockets)
-        if server.started:
-            tell()
-
-    server.startup = startup  # type: ignore[method-assign]
-
-
-class _Speaker:
-    """What the daemon tells: its address on one stream, everything else on the other, without secrets."""
-
-    def __init__(self, out: TextIO, err: TextIO) -> None:
-        self._out, self._err = out, err
-        self.clean: Callable[[bytes], bytes] = bytes
-
-    def say(self, url: str) -> None:
-        _write(self._out, f"{url}\n")
-
-    def tell(self, text: str) -> None:
-        _write(self._err, self.clean(f"{text}\n".encode(errors="replace")).decode())
-
-    def log(self, line: AccessLine) -> None:
-        self.tell(format_line(line))
-
-    def failed(self, session_id: str, error: BaseException) -> None:
-        self.tell(f"agi: running {session_id or 'a session'} failed: {_described(error)}")
-
-    def broke(self, error: Exception) -> None:
-        import traceback  # late: only a mistake of ours needs it
-
-        self.tell("".join(traceback.format_exception(error)).rstrip())
-
-    async def tell_sandbox(self, site: Site) -> None:
-        """What holds commands, or, loudly, that nothing does."""
-        rung = await asyncio.to_thread(lambda: site.cells.rung(site))
-        self.tell(f"agi: sandbox: {rung.name}" if rung.confines else f"agi: warning: {unsandboxed(rung)}.")
-
-    def warn_about(self, harness: Harness, site: Site) -> None:
-        """What a person should know before the first request."""
-        if harness.rebuilt is not None:
-            done = harness.rebuilt
-            aside = f" Set aside: {', '.join(done.set_aside)}." if done.set_aside else ""
-            self.tell(
-                f"agi: the database was missing or damaged and was rebuilt from its mirrors: {done.sessions} sessions,"
-                f" {done.events} events, {done.lost} lost.{aside}"
-            )
-        if not site.trusted and any("not trusted" in warning for warning in site.config.warnings):
-            self.tell("agi: this workspace is not trusted; what its files could run is ignored. `agi trust` trusts it.")
-        for warning in site.config.warnings:
-            self.tell(f"agi: warning: {warning}")
-
-
-def _write(stream: TextIO, text: str) -> None:
-    """Nobody may be listening any more; that must not stop the daemon."""
-    with contextlib.suppress(OSError, ValueError):
-        stream.write(text)
-        stream.flush()
-
-
-def _described(error: BaseException) -> str:
-    return error.message if isinstance(error, AgiError) else f"{type(error).__name__}: {error}"

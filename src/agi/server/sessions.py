@@ -7,12 +7,12 @@ from __future__ import annotations
 from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
-from starlette.types import ASGIApp
 
 from agi.protocol.commands import CreateSession, UpdateSession
 from agi.protocol.sessions import Session
 from agi.protocol.times import to_millis
 from agi.server.answers import Json, NoContent
+from agi.server.asgi import ASGIApp
 from agi.server.request import Request
 from agi.server.routes import Route
 

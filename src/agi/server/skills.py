@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from starlette.types import ASGIApp
-
 from agi.protocol.skills import SkillList
 from agi.server.answers import Json
+from agi.server.asgi import ASGIApp
 from agi.server.request import Request
 from agi.server.routes import Route
 

@@ -33,13 +33,16 @@ class Resync(Struct, frozen=True, kw_only=True):
     session: Session
     open_text: tuple[OpenPart, ...]
     seq: int
+    turn_id: str | None = None
+    """The turn that runs; the session's `last_turn_id` may be one that waits."""
 
 
 def resync_frame(harness: Harness, session_id: str) -> tuple[int, bytes]:
     """Up to which event the snapshot goes, and the whole frame that tells it."""
     state = harness.state(session_id)
     session = state.public(harness.log.epoch)
-    told = Resync(session=session, open_text=open_text(harness, state), seq=state.last_seq)
+    running = None if state.turn is None else state.turn.id
+    told = Resync(session=session, open_text=open_text(harness, state), seq=state.last_seq, turn_id=running)
     cursor = Cursor(state.last_seq, None, harness.log.epoch)
     return state.last_seq, frame("resync", msgspec.json.encode(told)) + f"id: {cursor}\n\n".encode()
 

@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any, Protocol
 
 import msgspec
-from starlette.types import Receive, Scope, Send
 
+from agi.server.asgi import Receive, Scope, Send
 from agi.server.guard import FACTS
 from agi.server.refusals import Refusal
 from agi.server.request import Shared, first_of
@@ -57,6 +57,10 @@ class Socket:
         text = message if isinstance(message, str) else _encode(message).decode()
         async with self._one_at_a_time:
             await self._send({"type": "websocket.send", "text": text})
+
+    async def end(self, code: int) -> None:
+        """Close the connection; whoever reads it comes to its end."""
+        await self._send({"type": "websocket.close", "code": code})
 
     async def messages(self) -> AsyncIterator[str]:
         """What the client says, until it has gone; bytes are read as text."""

@@ -14,13 +14,13 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 
 import msgspec
-from starlette.types import Receive, Scope, Send
 
 from agi.errors import Damaged
 from agi.eventlog.follow import Batch
 from agi.eventlog.hub import Item
 from agi.protocol.events import Event
 from agi.protocol.times import to_rfc3339
+from agi.server.asgi import Receive, Scope, Send
 from agi.server.request import Shared, disconnected, first_of
 
 PIECE = 256 * 1024
@@ -106,6 +106,20 @@ async def told(batches: AsyncIterator[Batch], reading: Reading, *, follow: bool 
             yield frame("error", _encode({"code": error.code, "message": error.message, "hint": error.hint})) + b"\n"
 
 
+async def paced(pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+    """The same, with a pause after many small ones in haste: what comes meanwhile is joined."""
+    loop = asyncio.get_running_loop()
+    hasty, sent_at = 0, 0.0
+    async with aclosing(pieces) as source:
+        async for piece in source:
+            now = loop.time()
+            hasty = hasty + 1 if now - sent_at < PAUSE_S and len(piece) < SMALL else 0
+            sent_at = now
+            yield piece
+            if hasty >= BURST:
+                await asyncio.sleep(PAUSE_S)
+
+
 class EventStream:
     """An answer that goes on: pieces as they come, a heartbeat when none does, until either side has enough."""
 
@@ -138,15 +152,10 @@ class EventStream:
 
     async def _pump(self, send: Send) -> None:
         loop = asyncio.get_running_loop()
-        hasty = 0
-        async with aclosing(self._pieces) as pieces:
+        async with aclosing(paced(self._pieces)) as pieces:
             async for piece in pieces:
-                now = loop.time()
-                hasty = hasty + 1 if now - self._sent_at < PAUSE_S and len(piece) < SMALL else 0
-                self._sent_at = now
+                self._sent_at = loop.time()
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
-                if hasty >= BURST:
-                    await asyncio.sleep(PAUSE_S)  # what comes meanwhile is joined
 
     async def _watch(self, receive: Receive, send: Send) -> None:
         """Return when the client has gone; until then, break every long silence."""
@@ -158,13 +167,13 @@ class EventStream:
                 left = self._sent_at + self._beat_s - loop.time()
                 if left <= 0:
                     self._sent_at = loop.time()
-                    await send({"type": "http.response.body", "body": _heartbeat(), "more_body": True})
+                    await send({"type": "http.response.body", "body": heartbeat(), "more_body": True})
                 else:
                     await asyncio.wait({gone}, timeout=left)
         finally:
             gone.cancel()
 
 
-def _heartbeat() -> bytes:
+def heartbeat() -> bytes:
     """A visible event, since many readers hide comments; it has no id, for nothing happened."""
     return frame("heartbeat", _encode({"ts": to_rfc3339(time.time())})) + b"\n"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from starlette.types import ASGIApp
-
 from agi.protocol.commands import CollectGarbage
 from agi.protocol.storage import Collected
 from agi.server.answers import Json
+from agi.server.asgi import ASGIApp
 from agi.server.request import Request
 from agi.server.routes import Route
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
-from starlette.types import ASGIApp
 
 from agi.errors import Invalid
 from agi.protocol.commands import Path as PathText
 from agi.protocol.commands import SetTrust
 from agi.server.answers import Json
+from agi.server.asgi import ASGIApp
 from agi.server.request import Request
 from agi.server.routes import Route
 from agi.trust import TrustReason, TrustState, set_trust, trust_state

@@ -6,10 +6,10 @@ import asyncio
 from typing import Literal
 
 from msgspec import Struct
-from starlette.types import ASGIApp
 
 from agi.protocol.commands import Cancel, Command
 from agi.server.answers import Json
+from agi.server.asgi import ASGIApp
 from agi.server.request import Request
 from agi.server.routes import Route
 from agi.views.queries import Turn

@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import Annotated
 
 from msgspec import Meta, Struct, field
-from starlette.types import ASGIApp
 
 from agi.protocol.checkpoints import Reverted, SessionDiff
 from agi.protocol.commands import Revert
 from agi.server.answers import Json
+from agi.server.asgi import ASGIApp
 from agi.server.request import Request
 from agi.server.routes import Route
 

@@ -20,7 +20,7 @@ from agi.protocol.events import Event
 from agi.protocol.messages import Message
 from agi.protocol.parts import Artifact, Audio, File, Image, Json, Text
 from agi.server.sse import Words, frame
-from agi.views.state import fold
+from agi.views.folding import fold
 
 _encode = msgspec.json.Encoder().encode
 

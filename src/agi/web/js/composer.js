@@ -1,0 +1,95 @@
+// Where one writes. Enter sends (on a touch screen it is a new line); while a turn runs it queues; drafts are kept per session.
+
+import { el, fill } from "./dom.js";
+import { Attachments } from "./attach.js";
+
+const touch = () => matchMedia("(pointer: coarse)").matches;
+
+export class Composer {
+  #stopAt = 0;
+
+  /** `send(parts, mode)` and `stop()` are the view's; `sessionId()` gives where files are stored. */
+  constructor(app, key, { send, stop, sessionId }) {
+    Object.assign(this, { app, key: `agi.draft.${key}`, send, stop });
+    this.box = el("textarea", { id: "message", rows: 1, placeholder: "Message", aria: { label: "Message", describedby: "hint" }, value: localStorage.getItem(this.key) ?? "", enterKeyHint: touch() ? "enter" : "send" });
+    this.files = new Attachments(app, sessionId, () => this.show());
+    this.sendButton = el("button", { type: "button", class: "primary", onclick: () => this.submit("queue") });
+    this.steerButton = el("button", { type: "button", hidden: true, title: "Taken up at the next step (Ctrl+S)", onclick: () => this.submit("steer") }, "Steer");
+    this.stopButton = el("button", { type: "button", hidden: true, title: "Stop the running turn (Esc Esc)", onclick: () => this.stop() }, "Stop");
+    this.interruptButton = el("button", { type: "button", hidden: true, title: "Stops the running turn, and is answered now", onclick: () => this.submit("interrupt") }, "Interrupt");
+    this.problem = el("div", { role: "alert" });
+    this.hint = el("span", { id: "hint", class: "faint" });
+    const attach = el("button", { type: "button", class: "quiet", aria: { label: "Attach files" }, onclick: () => this.files.chooser.click() }, "+");
+    this.node = el("div", { class: "composer" }, this.problem, this.files.node, this.files.chooser,
+      el("div", { class: "composer-row" }, attach, this.box, this.steerButton, this.interruptButton, this.sendButton, this.stopButton), this.hint);
+    this.box.addEventListener("input", () => { this.#grow(); this.#keep(); this.show(); });
+    this.box.addEventListener("keydown", (event) => this.#key(event));
+    this.box.addEventListener("paste", (event) => { if (this.files.take(event.clipboardData)) event.preventDefault(); });
+    this.show({ busy: false });
+    requestAnimationFrame(() => this.#grow());
+  }
+
+  /** What the buttons say they will do. */
+  show({ busy = this.busy } = {}) {
+    this.busy = busy;
+    const empty = !this.box.value.trim() && !this.files.ready.length;
+    fill(this.sendButton, busy ? "Queue" : "Send");
+    this.sendButton.disabled = empty || this.files.isLoading;
+    this.steerButton.hidden = this.interruptButton.hidden = !busy || empty;
+    this.stopButton.hidden = !busy;
+    this.hint.textContent = touch() ? "" : busy ? "Enter queues · Ctrl+S steers · Esc Esc stops" : "Enter sends · Shift+Enter: new line · drop or paste files";
+  }
+
+  async submit(mode) {
+    const text = this.box.value;
+    const parts = [...(text.trim() ? [{ type: "text", text }] : []), ...this.files.ready];
+    if (!parts.length || this.files.isLoading || this.sending) return;
+    this.sending = true;
+    fill(this.problem);
+    try {
+      await this.send(parts, this.busy ? mode : "queue");
+      if (this.box.value === text) this.box.value = "";
+      this.files.clear();
+      this.#keep();
+    } catch (error) {
+      fill(this.problem, this.app.failure(error)); // what was written stays
+    }
+    this.sending = false;
+    this.#grow();
+    this.show();
+  }
+
+  #key(event) {
+    if (event.isComposing) return;
+    const control = event.ctrlKey || event.metaKey;
+    if (event.key === "Enter" && (control || (!event.shiftKey && !event.altKey && !touch()))) {
+      event.preventDefault();
+      this.submit("queue");
+    } else if (control && event.key === "j") {
+      event.preventDefault();
+      this.box.setRangeText("\n", this.box.selectionStart, this.box.selectionEnd, "end");
+      this.box.dispatchEvent(new Event("input"));
+    } else if (control && event.key === "s") {
+      event.preventDefault();
+      this.submit("steer");
+    }
+  }
+
+  /** Escape twice within a second stops; says so the first time. */
+  escape() {
+    if (!this.busy) return;
+    if (Date.now() - this.#stopAt < 1000) { this.#stopAt = 0; this.stop(); return; }
+    this.#stopAt = Date.now();
+    this.hint.textContent = "Esc again to stop";
+    this.app.say("Escape again to stop");
+  }
+
+  #keep() {
+    if (this.box.value) localStorage.setItem(this.key, this.box.value);
+    else localStorage.removeItem(this.key);
+  }
+
+  #grow() {
+    this.box.rows = Math.min(12, Math.max(1, this.box.value.split("\n").length));
+  }
+}

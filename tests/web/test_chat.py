@@ -1,0 +1,155 @@
+"""A session on the page: said, answered, watched, stopped, in step with others and after a broken connection."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from playwright.async_api import BrowserContext, Page, expect
+from tests.web.conftest import Opening, keep_screenshot
+
+from agi.models.scripted import Say, Wait
+from agi.testing.box import Daemon
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def say(page: Page, text: str) -> None:
+    """Write and send, as a person would."""
+    await page.get_by_label("Message", exact=True).fill(text)
+    await page.keyboard.press("Enter")
+
+
+async def test_a_question_is_asked_and_answered(daemon: Daemon, opened: Opening) -> None:
+    """From an empty page to a rendered answer."""
+    daemon.model.says("# Two things\n\nA **bold** word and `code`.\n\n```python\nprint('hi')\n```\n")
+    page = await opened("/new")
+    await say(page, "What is there?")
+
+    await expect(page.get_by_role("heading", name="Two things")).to_be_visible()
+    await expect(page.locator("article.user .said")).to_have_text("What is there?")
+    assert await page.locator("article.assistant strong").inner_text() == "bold"
+    daemon.model.says("And more.")
+    await say(page, "More?")
+    await expect(page.locator("#polite")).to_have_text("Answer finished")
+    await keep_screenshot(page, "answer")
+
+
+async def test_shift_enter_is_a_new_line_and_a_draft_outlives_the_page(daemon: Daemon, opened: Opening) -> None:
+    """Nothing that was typed is lost by looking elsewhere."""
+    session_id = await daemon.begin(title="drafts")
+    page = await opened(f"/s/{session_id}")
+    box = page.get_by_label("Message", exact=True)
+    await box.press_sequentially("one")
+    await page.keyboard.press("Shift+Enter")
+    await box.press_sequentially("two")
+    await page.reload()
+
+    await expect(page.get_by_label("Message", exact=True)).to_have_value("one\ntwo")
+    assert (await daemon.get(f"/v1/sessions/{session_id}/messages")).json()["messages"] == []
+
+
+async def test_a_call_is_a_card_that_opens_itself_when_it_fails(daemon: Daemon, opened: Opening) -> None:
+    """What went well takes a line; what went wrong is in view."""
+    daemon.workspace.write("notes.txt", "remember the milk\n")
+    daemon.model.calls("read_file", path="notes.txt").calls("read_file", path="gone.txt").then_says("Done.")
+    page = await opened("/new")
+    await say(page, "look")
+    await expect(page.locator("article.assistant").last).to_contain_text("Done.")
+    good, bad = page.locator("details.call").first, page.locator("details.call").nth(1)
+
+    await expect(good).to_have_attribute("data-state", "done")
+    assert await good.get_attribute("open") is None
+    await expect(bad).to_have_attribute("data-state", "failed")
+    await expect(bad.locator(".error")).to_be_visible()
+    await good.locator("summary").click()
+    await expect(good).to_contain_text("remember the milk")
+
+
+async def test_two_tabs_stay_in_step(daemon: Daemon, opened: Opening) -> None:
+    """What one says the other shows, and says that it came from elsewhere."""
+    session_id = await daemon.begin(title="shared")
+    daemon.model.says("Hello both.")
+    one, two = await opened(f"/s/{session_id}"), await opened(f"/s/{session_id}")
+    await expect(two.locator(".transcript")).to_have_attribute("data-ready", "yes")
+    await say(one, "hello")
+
+    for page in (one, two):
+        await expect(page.locator("article.assistant")).to_contain_text("Hello both.")
+    await expect(two.locator("article.user")).to_contain_text("from another tab")
+    await expect(one.locator("article.user")).not_to_contain_text("from another tab")
+
+
+async def test_a_broken_connection_is_said_and_nothing_is_lost(
+    daemon: Daemon, opened: Opening, context: BrowserContext
+) -> None:
+    """The page says since when, keeps what is typed, and goes on exactly where it was."""
+    session_id = await daemon.begin(title="broken")
+    page = await opened(f"/s/{session_id}")
+    await expect(page.locator(".transcript")).to_have_attribute("data-ready", "yes")
+    await context.set_offline(True)
+    daemon.drop_connections()
+    await expect(page.locator("#strip")).to_contain_text("Disconnected since")
+    daemon.model.says("While you were away.")
+    await (await daemon.ask("go on", session_id=session_id)).answer()
+    await context.set_offline(False)
+
+    await expect(page.locator("article.assistant")).to_have_count(1)
+    await expect(page.locator("article.assistant")).to_contain_text("While you were away.")
+    await expect(page.locator("#strip")).to_be_hidden()
+    opened.problems.clear()  # type: ignore[attr-defined]  # the browser itself logs failed requests
+
+
+async def test_who_did_what_is_shown(daemon: Daemon, opened: Opening) -> None:
+    """A message from a terminal and an answer given there are told apart from one's own, also after a reload."""
+    session_id = await daemon.begin(title="shared")
+    daemon.model.calls("shell", command="true").then_says("Done.")
+    page = await opened(f"/s/{session_id}")
+    await expect(page.locator(".transcript")).to_have_attribute("data-ready", "yes")
+    turn = await daemon.ask("from afar", session_id=session_id, client="tui")
+    await turn.deny(client="tui")
+    await turn.ended()
+
+    await expect(page.locator("article.user")).to_contain_text("from tui")
+    await expect(page.locator("p.note")).to_contain_text("shell refused in tui")
+    await page.reload()
+    await expect(page.locator("article.user")).to_contain_text("from tui")
+
+
+async def test_what_was_said_is_found_from_the_list(daemon: Daemon, opened: Opening) -> None:
+    """By words that no title has, with the place marked; a click leads there."""
+    session_id = await daemon.begin(title="kitchen")
+    daemon.model.says("The marmalade is on the second shelf.")
+    await (await daemon.ask("where is it?", session_id=session_id)).answer()
+    page = await opened("/new")
+    await page.get_by_label("Search sessions").fill("marmalade")
+
+    await expect(page.locator("#list mark")).to_have_text("marmalade")
+    await page.locator("#list mark").click()
+    await expect(page.locator("article.assistant")).to_contain_text("second shelf")
+
+
+async def test_a_message_can_interrupt(daemon: Daemon, opened: Opening) -> None:
+    """What runs is stopped, and the message answered at once, before anything that waits."""
+    gate = asyncio.Event()
+    daemon.model.plays(Say("This takes"), Wait(gate)).says("At once.")
+    page = await opened("/new")
+    await say(page, "a long job")
+    await expect(page.locator("article.assistant")).to_contain_text("This takes")
+    await page.get_by_label("Message", exact=True).fill("no, this")
+    await page.get_by_role("button", name="Interrupt").click()
+
+    await expect(page.locator("article.assistant").last).to_contain_text("At once.")
+
+
+@pytest.mark.parametrize("name", ["..%2F..%2Fv1%2Finbox", "sess_1", f"sess_{'0' * 32}%2Fcancel", "%2e%2e"])
+async def test_what_is_no_session_is_not_asked_for(daemon: Daemon, opened: Opening, name: str) -> None:
+    """An address is written by anybody: only what can be a session's id becomes part of a request."""
+    page = await opened("/new")
+    await expect(page.get_by_label("Agent")).not_to_be_empty()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    await page.evaluate("to => { location.hash = `/s/${to}`; }", name)
+
+    await expect(page.locator("#main")).to_contain_text("There is no session by that name.")
+    assert [one for one in asked if "/v1/" in one] == []

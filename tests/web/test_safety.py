@@ -1,0 +1,205 @@
+"""Nothing that a model, a file, a tool, a name or an attachment says ever runs, loads or navigates in the page."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import BrowserContext, Page, expect
+from tests.web.conftest import Opening, sign_in_url
+from tests.web.payloads import payloads
+
+from agi.testing.box import Daemon, eventually
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+PAYLOADS = payloads()
+FOUND = """() => {
+  const bad = [];
+  const forbidden = "script, iframe, object, embed, style, link, meta, base, form, svg, math, template, video, audio";
+  for (const node of document.querySelectorAll("#main *")) {
+    if (node.matches(forbidden) && !node.closest("[data-own]")) bad.push(node.outerHTML.slice(0, 120));
+    for (const { name, value } of node.attributes) {
+      if (name.startsWith("on")) bad.push(`${name}=${value}`);
+      if (/^(href|src|action|formaction|xlink:href|srcdoc|poster|data)$/.test(name)
+          && !/^(https?:\\/\\/|mailto:|#|\\/web\\/|blob:)/.test(value)) bad.push(`${name}=${value}`);
+      if (name === "style") bad.push(`style=${value}`);
+    }
+  }
+  return { bad, pwned: window.pwned ?? null };
+}"""
+
+
+class Watched:
+    """A page, and what it asked the network for."""
+
+    def __init__(self, page: Page, url: str) -> None:
+        self.page = page
+        self.foreign: list[str] = []
+        self.dialogs: list[str] = []
+        page.on("request", lambda request: self._ask(request.url, url))
+        page.on("dialog", lambda dialog: self.dialogs.append(dialog.message))
+        page.on("popup", lambda popup: self.dialogs.append(f"popup {popup.url}"))
+
+    def _ask(self, asked: str, url: str) -> None:
+        if not asked.startswith((url + "/", "blob:", "data:image/png")):
+            self.foreign.append(asked)
+
+    async def check(self, url: str) -> None:
+        """Nothing ran, nothing was loaded from elsewhere, nothing in the page could."""
+        told = await self.page.evaluate(FOUND)
+        assert told == {"bad": [], "pwned": None}
+        assert (self.foreign, self.dialogs) == ([], [])
+        assert self.page.url.startswith(url + "/")
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def watched(daemon: Daemon, opened: Opening) -> AsyncIterator[Watched]:
+    page = await opened("/new")
+    yield Watched(page, daemon.url)
+
+
+async def answered(daemon: Daemon, page: Page, session_id: str, text: str) -> None:
+    """A turn in the session that is open in the page, heard to its end."""
+    turn = await daemon.ask(text, session_id=session_id)
+    await turn.ended()
+    await expect(page.locator("#polite")).not_to_be_empty()
+
+
+async def test_there_are_enough_of_them() -> None:
+    """Three hundred and more, each once."""
+    assert len(PAYLOADS) > 300
+
+
+@pytest.mark.threat("T38")
+async def test_what_a_model_says_stays_text(daemon: Daemon, watched: Watched) -> None:
+    """As an answer, streamed and then rendered, each payload in a block of its own; and as thoughts."""
+    session_id = await daemon.begin(title="payloads")
+    page = watched.page
+    await page.goto(f"{daemon.url}/#/s/{session_id}")
+    await expect(page.locator(".transcript")).to_have_attribute("data-ready", "yes")
+    for start in range(0, len(PAYLOADS), 60):
+        some = PAYLOADS[start : start + 60]
+        daemon.model.says("\n\n".join(some) + "\n\nend of it", size=997)
+        await answered(daemon, page, session_id, f"from {start}")
+        await expect(page.locator("article.assistant").last).to_contain_text("end of it")
+        await watched.check(daemon.url)
+    await page.reload()
+    await expect(page.locator("article.assistant").last).to_contain_text("end of it")
+    await watched.check(daemon.url)
+
+
+@pytest.mark.threat("T38")
+async def test_what_people_files_and_commands_say_stays_text(daemon: Daemon, watched: Watched) -> None:
+    """The user's own words, a file that was read, a command's output, an error, a name of a file, a diff."""
+    session_id = await daemon.begin(title="payloads")
+    page = watched.page
+    await page.goto(f"{daemon.url}/#/s/{session_id}")
+    await expect(page.locator(".transcript")).to_have_attribute("data-ready", "yes")
+    for start in range(0, len(PAYLOADS), 130):
+        text = "\n\n".join(PAYLOADS[start : start + 130])
+        daemon.workspace.write(f"in-{start}.html", text)
+        (
+            daemon.model.calls("read_file", path=f"in-{start}.html")
+            .calls("read_file", path=PAYLOADS[start][:80].replace("/", "∕"))
+            .calls("write_file", path=f"<img src=x onerror=window.pwned=1>-{start}.md", content=text)
+            .then_says("done with it")
+        )
+        turn = await daemon.ask(text, session_id=session_id)
+        await turn.question()
+        await expect(page.locator(".approval")).to_be_visible()
+        await watched.check(daemon.url)
+        await turn.approve()
+        await turn.ended()
+        await expect(page.locator("article.assistant").last).to_contain_text("done with it")
+        closed = page.locator("details.call:not([open]) > summary")
+        while await closed.count():
+            await closed.first.click()
+        await watched.check(daemon.url)
+
+
+@pytest.mark.threat("T38")
+async def test_names_stay_text(daemon: Daemon, watched: Watched) -> None:
+    """Titles of sessions, in the list, above the conversation and in the window's title; names of attachments."""
+    page = watched.page
+    for text in PAYLOADS:
+        await daemon.post("/v1/sessions", {"title": text[:190].replace("\n", " ")})
+    first = await daemon.begin(title="<img src=x onerror=window.pwned=1>")
+    body = {"filename": '"><img src=x onerror=window.pwned=1>.svg', "mime_type": "image/svg+xml", "data": "PHN2Zy8+"}
+    attached = await daemon.post(f"/v1/sessions/{first}/attachments", body)
+    await page.goto(f"{daemon.url}/#/s/{first}")
+    await expect(page.locator("#list")).to_contain_text("<img src=x onerror=window.pwned=1>")
+    await page.goto(f"{daemon.url}/#/dashboard")
+    await expect(page.locator("#main")).not_to_be_empty()
+
+    assert attached.status in (201, 415, 422)
+    await watched.check(daemon.url)
+
+
+@pytest.mark.threat("T38")
+async def test_the_page_itself_keeps_scripts_out(daemon: Daemon, watched: Watched) -> None:
+    """Were something to get in, the browser would refuse it: no inline script, no string as code, no foreign host."""
+    reply = await daemon.get("/")
+    policy = reply.headers["content-security-policy"]
+    tries = """async () => {
+      const seen = [];
+      document.addEventListener("securitypolicyviolation", (event) => seen.push(event.effectiveDirective));
+      const script = document.createElement("script");
+      try { script.textContent = "window.pwned = 1"; document.body.append(script); } catch { seen.push("typed"); }
+      try { document.body.insertAdjacentHTML("beforeend", "<img src=x onerror='window.pwned=1'>"); }
+      catch { seen.push("typed html"); }
+      try { setTimeout("window.pwned = 1", 0); } catch { seen.push("code"); }
+      try { await fetch("http://localhost:1/"); } catch { seen.push("fetch"); }
+      await new Promise((done) => setTimeout(done, 100));
+      return { seen: [...new Set(seen)].sort(), pwned: window.pwned ?? null, cookie: document.cookie };
+    }"""
+    context = await watched.page.context.browser.new_context()  # type: ignore[union-attr]
+    page = await context.new_page()
+    await page.goto(await sign_in_url(daemon, "/new"))
+    await expect(page.get_by_label("Message", exact=True)).to_be_visible()
+    told = await page.evaluate(tries)
+    held = await page.evaluate("() => JSON.stringify([{...localStorage}, {...sessionStorage}, location.href])")
+    await context.close()
+
+    assert "unsafe" not in policy
+    assert told["pwned"] is None
+    assert told["cookie"] == ""
+    assert {"typed", "typed html", "code", "fetch"} <= set(told["seen"])
+    assert "a-token-for-tests" not in held
+
+
+STRANGER = (Path(__file__).parent / "stranger.html").read_bytes()
+"""A page of another origin that tries everything a browser lets it try."""
+
+
+@pytest.mark.threat("T8")
+@pytest.mark.parametrize("name", ["localhost", "127.0.0.1"])
+async def test_another_origin_gets_nothing_from_a_signed_in_browser(
+    daemon: Daemon, context: BrowserContext, name: str
+) -> None:
+    """The same machine, the same browser, another port: nothing readable comes back, and nothing changes."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        head = b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close\r\ncontent-length: "
+        writer.write(head + str(len(STRANGER)).encode() + b"\r\n\r\n" + STRANGER)
+        await writer.drain()
+        writer.close()
+
+    session_id = await daemon.begin(title="mine")
+    page = await context.new_page()
+    await page.goto(await sign_in_url(daemon, f"/s/{session_id}"))
+    await expect(page.get_by_label("Message", exact=True)).to_be_visible()
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    before = (await daemon.get("/v1/sessions")).json()
+    async with server:
+        stranger = await context.new_page()
+        await stranger.goto(f"http://{name}:{server.sockets[0].getsockname()[1]}/")
+        got = await stranger.evaluate("([url, session]) => tries(url, session)", [daemon.url, session_id])
+        await stranger.close()
+
+    await eventually(lambda: len(daemon.lines) > 5)
+    assert {key: value for key, value in got.items() if value not in ("refused", "")} == {}
+    assert (await daemon.get("/v1/sessions")).json() == before
