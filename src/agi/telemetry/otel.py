@@ -1,0 +1,127 @@
+"""Spans and numbers on their way to a collector: OpenTelemetry's own SDK, over OTLP/HTTP.
+
+To be imported only when an address is set: it needs `agi[otel]`. It has threads of its own, waits for nobody and drops
+what it cannot send; nothing of a turn depends on it. May import: errors, protocol, telemetry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from agi import __version__
+from agi.errors import ConfigError
+from agi.protocol import events as ev
+from agi.telemetry.spans import Span, Spans
+
+SCOPE = "agi"
+CLOSING_MS = 3_000
+"""How long the end waits for what is not sent yet."""
+
+
+class Exporter:
+    """Hears events and tells a collector."""
+
+    def __init__(self, endpoint: str) -> None:
+        try:
+            from opentelemetry.sdk.resources import Resource
+        except ImportError as error:
+            raise ConfigError(
+                "`telemetry.endpoint` is set, but OpenTelemetry is not installed.",
+                code="extra_missing",
+                hint="Install agi with its extra `otel`, or remove the setting.",
+            ) from error
+        self._spans = Spans()
+        resource = Resource.create({"service.name": "agi", "service.version": __version__})
+        self._traces = _Traces(endpoint.rstrip("/"), resource)
+        self._numbers = _Numbers(endpoint.rstrip("/"), resource)
+
+    def hear(self, events: Sequence[ev.Event]) -> None:
+        """Take in events that are durable."""
+        for event in events:
+            for span in self._spans.hear(event):
+                self._traces.send(span)
+                self._numbers.count(span)
+
+    def close(self) -> None:
+        """Send what is left, for a moment at most."""
+        self._traces.close()
+        self._numbers.close()
+
+
+class _Traces:
+    def __init__(self, endpoint: str, resource: Any) -> None:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+        from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+
+        self._resource = resource
+        self._scope = InstrumentationScope(SCOPE, __version__)
+        self._processor = BatchSpanProcessor(OTLPSpanExporter(endpoint=f"{endpoint}/v1/traces"))
+
+    def send(self, span: Span) -> None:
+        from opentelemetry.sdk.trace import ReadableSpan
+        from opentelemetry.trace import SpanKind, Status, StatusCode
+
+        attributes: dict[str, Any] = dict(span.attributes)
+        if span.error:
+            attributes["error.type"] = span.error
+        parent = _context(span.trace_id, span.parent_id) if span.parent_id else None
+        self._processor.on_end(
+            ReadableSpan(
+                name=span.name,
+                context=_context(span.trace_id, span.span_id),
+                parent=parent,
+                resource=self._resource,
+                attributes=attributes,
+                kind=SpanKind.CLIENT if span.kind == "client" else SpanKind.INTERNAL,
+                status=Status(StatusCode.ERROR, span.error) if span.error else Status(StatusCode.UNSET),
+                start_time=span.start * 1_000_000,
+                end_time=span.end * 1_000_000,
+                instrumentation_scope=self._scope,
+            )
+        )
+
+    def close(self) -> None:
+        self._processor.force_flush(CLOSING_MS)
+        self._processor.shutdown()  # type: ignore[no-untyped-call]
+
+
+class _Numbers:
+    """The metrics that the GenAI conventions name for clients of models."""
+
+    def __init__(self, endpoint: str, resource: Any) -> None:
+        from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+        from opentelemetry.sdk.metrics import MeterProvider
+        from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
+
+        reader = PeriodicExportingMetricReader(OTLPMetricExporter(endpoint=f"{endpoint}/v1/metrics"))
+        self._provider = MeterProvider([reader], resource=resource)
+        meter = self._provider.get_meter(SCOPE, __version__)
+        self._tokens = meter.create_histogram("gen_ai.client.token.usage", "{token}", "Tokens in and out.")
+        self._seconds = meter.create_histogram("gen_ai.client.operation.duration", "s", "How long operations took.")
+
+    def count(self, span: Span) -> None:
+        told = span.attributes
+        operation = told.get("gen_ai.operation.name")
+        if operation is None:
+            return
+        names = ("gen_ai.operation.name", "gen_ai.provider.name", "gen_ai.request.model", "gen_ai.tool.name")
+        labels = {name: told[name] for name in names if name in told}
+        if span.error:
+            labels["error.type"] = span.error
+        self._seconds.record((span.end - span.start) / 1000, labels)
+        if operation == "chat":
+            for kind in ("input", "output"):
+                tokens = told.get(f"gen_ai.usage.{kind}_tokens")
+                if isinstance(tokens, int):
+                    self._tokens.record(tokens, {**labels, "gen_ai.token.type": kind})
+
+    def close(self) -> None:
+        self._provider.shutdown(CLOSING_MS)
+
+
+def _context(trace_id: int, span_id: int) -> Any:
+    from opentelemetry.trace import SpanContext, TraceFlags
+
+    return SpanContext(trace_id, span_id, is_remote=False, trace_flags=TraceFlags(TraceFlags.SAMPLED))
