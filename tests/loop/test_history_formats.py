@@ -230,6 +230,26 @@ def test_any_history_becomes_a_request_that_keeps_to_the_rules(format, history):
 
 
 @pytest.mark.parametrize("format", CHECKS)
+def test_what_a_person_says_between_results_and_answer_is_told_in_its_place(format):
+    """Two messages that steer, behind the results of two calls: the rules are kept, and both are told in order."""
+    encode, model, how, check = CHECKS[format]
+    history = [
+        message("user", (Text(text="go"),)),
+        message("assistant", (Text(text="I look."), call("c1"), call("c2"))),
+        message("tool", (result("c1", Text(text="RESULT-1")),)),
+        message("tool", (result("c2", Text(text="RESULT-2")),)),
+        message("user", (Text(text="STEER-1"),)),
+        message("user", (Text(text="STEER-2"), file("a.png"))),
+    ]
+    for told in (history, [*history, message("assistant", (Text(text="I see."),))]):
+        body = sent(encode, model, told, **how)
+        check(body)
+        written = msgspec.json.encode(body).decode()
+        places = [written.index(word) for word in ("RESULT-1", "RESULT-2", "STEER-1", "STEER-2")]
+        assert places == sorted(places)
+
+
+@pytest.mark.parametrize("format", CHECKS)
 @given(history=HISTORIES, cut=st.integers(0, 12), again=st.integers(0, 12))
 @often
 def test_a_history_that_was_told_twice_keeps_to_the_rules(format, history, cut, again):

@@ -88,6 +88,7 @@ async def test_what_waiting_does_not_mend_fails_at_once(place):
     assert not place.events("model_backed_off")
 
 
+@pytest.mark.threat("T53")
 async def test_patience_ends(place, monkeypatch):
     """A provider that asks for a day is not waited for."""
     place.model.fails(busy(retry_after=86_400))
@@ -121,7 +122,7 @@ def clock(monkeypatch) -> SimpleNamespace:
 
     monkeypatch.setattr(patience, "FIRST_S", 1.0)
     monkeypatch.setattr(patience, "asyncio", SimpleNamespace(sleep=sleep))
-    monkeypatch.setattr("agi.sessions.sites.Breaker", lambda name: Breaker(name, lambda: made.now))
+    monkeypatch.setattr("agi.models.breaker.Breaker", lambda name: Breaker(name, lambda: made.now))
     return made
 
 
@@ -141,6 +142,7 @@ async def test_an_outage_of_ten_minutes_is_waited_out(place, clock):
     assert sum(clock.slept) < patience.PATIENCE_S
 
 
+@pytest.mark.threat("T53")
 async def test_an_outage_that_does_not_end_does_end_the_turn(place, clock):
     """After a quarter of an hour of pauses, with the provider's own words."""
     down = ModelError("Bad gateway.", code="provider_failed", retryable=True, status=502)

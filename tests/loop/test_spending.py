@@ -290,6 +290,7 @@ async def test_a_model_that_is_free_may_answer_where_nothing_may_be_spent(place)
     assert outcome(turn)["usage"]["cost_usd"] == 0.0
 
 
+@pytest.mark.threat("T53")
 async def test_a_pause_that_would_outlast_the_budget_ends_the_turn_at_once(place):
     """Nobody waits for half a minute to be told that the time is over."""
     configure(place, perTurn={"seconds": 5})

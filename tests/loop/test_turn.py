@@ -283,14 +283,17 @@ async def test_every_request_pairs_calls_and_results_and_keeps_its_prefix(place)
 
 async def test_time_spent_waiting_for_a_person_counts_for_no_budget(place, monkeypatch):
     """A question that stays open longer than the budget of seconds does not end the turn."""
-    passed = 0.0
+    passed, looked = 0.0, []
     clock = SimpleNamespace(time=time.time, monotonic=lambda: time.monotonic() + passed)
-    for room in (turn_room, approvals, runner):
+    for room in (turn_room, runner):
         monkeypatch.setattr(room, "time", clock)
+    waiting = SimpleNamespace(time=time.time, monotonic=lambda: looked.append(1) or clock.monotonic())
+    monkeypatch.setattr(approvals, "time", waiting)
     place.configure('{"budget": {"perTurn": {"seconds": 60}}, "verify": {"autoVerify": false}}')
     place.model.calls("shell", command="true").then_says("done")
     posted = await place.say("run")
     request = await place.heard("approval_requested")
+    await place.until(lambda: bool(looked))  # the question is in the log a moment before the turn waits
     passed = 1000.0
 
     await place.approve(data(request)["tool_call_id"])

@@ -7,6 +7,7 @@ import json
 import sqlite3
 
 import pytest
+from msgspec import UNSET
 
 from agi.errors import Conflict, Invalid, NotFound
 from agi.models.scripted import ScriptedModel
@@ -47,6 +48,7 @@ async def test_a_question_holds_what_is_needed_to_answer_it(place):
     await place.ended(posted)
 
 
+@pytest.mark.threat("T30")
 async def test_an_answer_that_names_the_digest_counts_for_that_and_nothing_else(place):
     """A client that saw something else is told so, and nothing runs."""
     posted, question = await asked(place)
@@ -62,6 +64,7 @@ async def test_an_answer_that_names_the_digest_counts_for_that_and_nothing_else(
     assert data(place.events("approval_granted")[0])["digest"] == question["digest"]
 
 
+@pytest.mark.threat("T30")
 async def test_arguments_that_were_changed_after_the_question_do_not_run(place):
     """Not even if the log itself was tampered with: the answer is bound to what was shown."""
     posted, question = await asked(place)
@@ -81,6 +84,7 @@ async def test_arguments_that_were_changed_after_the_question_do_not_run(place):
     assert "not those that were approved" in result["error"]
 
 
+@pytest.mark.threat("T30")
 async def test_an_answer_cannot_be_used_twice(place):
     """Neither by sending it again, nor by asking for the same thing again."""
     posted, question = await asked(place)
@@ -113,6 +117,7 @@ async def test_two_calls_of_one_step_need_two_answers(place):
     assert ran(place) == "ran\n"
 
 
+@pytest.mark.threat("T30")
 @pytest.mark.parametrize("call_id", ["call_x", "call_" + "0" * 32, "", "../x", "\u202e"])
 async def test_an_answer_to_nothing_changes_nothing(place, call_id):
     """Unknown, empty or odd ids."""
@@ -126,6 +131,7 @@ async def test_an_answer_to_nothing_changes_nothing(place, call_id):
     assert ran(place) == ""
 
 
+@pytest.mark.threat("T30")
 async def test_an_answer_that_comes_too_late_runs_nothing(place):
     """The question has expired; that was its answer."""
     place.configure('{"approval": {"timeoutSeconds": 0.05}, "verify": {"autoVerify": false}}')
@@ -138,6 +144,7 @@ async def test_an_answer_that_comes_too_late_runs_nothing(place):
     assert ran(place) == ""
 
 
+@pytest.mark.threat("T30")
 async def test_an_answer_after_a_cancel_runs_nothing(place):
     """The turn is over, and so is its question."""
     posted, question = await asked(place)
@@ -149,6 +156,7 @@ async def test_an_answer_after_a_cancel_runs_nothing(place):
     assert ran(place) == ""
 
 
+@pytest.mark.threat("T30")
 async def test_an_answer_in_another_session_runs_nothing(place):
     """Whoever answers must mean this one."""
     _, question = await asked(place)
@@ -160,6 +168,7 @@ async def test_an_answer_in_another_session_runs_nothing(place):
     assert ran(place) == ""
 
 
+@pytest.mark.threat("T30", "T51")
 async def test_an_answer_that_was_given_before_a_crash_runs_the_call_once(place):
     """Granted, then killed before or after the start: once, or reported as interrupted."""
     posted, question = await asked(place)
@@ -195,3 +204,31 @@ async def test_what_destroys_is_approved_once_whatever_was_answered(place):
 
     assert data(place.events("approval_granted")[0])["remember"] == "once"
     assert place.harness.grants(place.session_id) == []
+
+
+async def test_an_answer_says_through_what_it_was_given(place):
+    """For those who read along; where it was not told, nothing is said of it."""
+    place.model.calls("shell", command="true").calls("shell", command="true").says("Done.")
+    posted = await place.say("go", client="tui")
+    for number, fields in enumerate(({"client": "web"}, {}), 1):
+        request = await place.heard("approval_requested", number)
+        await place.approve(request.data.tool_call_id, "deny", **fields)
+    await place.ended(posted)
+
+    assert [event.data.client for event in place.events("approval_denied")] == ["web", UNSET]
+    assert [message.client for message in place.messages() if message.role == "user"] == ["tui"]
+
+
+@pytest.mark.threat("T20")
+@pytest.mark.parametrize("command", ["echo " + "x" * 10_000, "; ".join(["echo x >> ran.txt"] * 51)])
+async def test_where_nobody_can_answer_a_command_too_long_to_read_does_not_run(place, command):
+    """Though its first word may run unasked: what cannot be read is asked about, and no answer is a no."""
+    rules = [{"tool": "shell", "command": "echo", "verdict": "allow"}]
+    settings = {"approval": {"rules": rules, "allowInSandbox": False}, "verify": {"autoVerify": False}}
+    place.configure(json.dumps(settings))
+    place.model.calls("shell", command=command).then_says("I was not let.")
+    turn = await place.ask("run", on_ask="deny")
+
+    assert (turn.status, ran(place)) == ("completed", "")
+    assert place.types().count("approval_denied") == 1
+    assert "tool_call_started" not in place.types()

@@ -26,6 +26,7 @@ def test_a_stored_file_is_found_by_its_ref_and_nobody_else_can_read_it(tmp_path)
     assert found.path.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.threat("T42")
 @pytest.mark.parametrize(
     "name", ["../../etc/passwd", "..\\..\\x", "/etc/passwd", "....", "a\0b", "\u202egnp.exe", "x" * 250, ".."]
 )
@@ -38,6 +39,7 @@ def test_a_hostile_name_never_leaves_the_folder(tmp_path, name):
     assert ".." not in added.ref
 
 
+@pytest.mark.threat("T18")
 @pytest.mark.parametrize("name", ["..", ".", "", "../session.json", "a/b", "x\0", "nothing-here"])
 def test_only_plain_files_right_there_are_fetched(tmp_path, name):
     """Anything else is not found."""
@@ -71,6 +73,7 @@ def test_empty_huge_and_mislabeled_files_are_refused(tmp_path, monkeypatch):
     assert not (tmp_path / "attachments").exists() or not os.listdir(tmp_path / "attachments")
 
 
+@pytest.mark.threat("T18")
 async def test_a_message_may_refer_to_its_own_sessions_files_only(place):
     """A ref to anything else is refused before anything is written."""
     added = await place.harness.add_attachment(place.session_id, "p.png", "image/png", b"png")

@@ -134,6 +134,21 @@ async def test_canceling_stops_the_workers_below_too_and_they_can_be_talked_to_a
     assert crewed.answer(reader) == "Still here."
 
 
+async def test_a_message_that_interrupts_stops_the_workers_of_the_turn_too(crewed: Crewed) -> None:
+    """It is said in the place of the work that is under way, all of it; and then answered."""
+    root, turn_id = await running_tree(crewed, asyncio.Event())
+    crewed.parts["lead"] = lambda request: [Say("Something else.")]
+
+    said = commands.PostMessage(content="do this instead", mode="interrupt")
+    posted = await crewed.harness.post_message(root, said)
+    await crewed.harness.wait_turn(root, posted.turn_id or "")
+    below = started(crewed, root)
+    await eventually(lambda: [crewed.harness.state(one).status for one in below] == ["canceled"] * 2)
+
+    assert crewed.harness.turn(root, turn_id).status == "canceled"
+    assert crewed.answer(root) == "Something else."
+
+
 async def test_canceling_only_the_turn_leaves_the_workers_at_work(crewed: Crewed) -> None:
     """Where that is asked for."""
     gate = asyncio.Event()

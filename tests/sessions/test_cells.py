@@ -80,6 +80,7 @@ async def test_verification_runs_in_it_too(place):
     assert not (place.project.parent / "beside.txt").exists()
 
 
+@pytest.mark.threat("T36")
 async def test_without_a_sandbox_it_is_said_once_a_session(place, no_sandbox):
     """Loudly, and not again and again."""
     for _ in range(2):
@@ -91,6 +92,23 @@ async def test_without_a_sandbox_it_is_said_once_a_session(place, no_sandbox):
     assert "bubblewrap: not installed" in notices[0]["message"]
 
 
+@pytest.mark.threat("T36")
+async def test_without_a_sandbox_each_command_is_asked_about_and_it_is_said_before(place, no_sandbox):
+    """Whoever lets commands run in a sandbox is asked without one, every time; a yes is for one command."""
+    place.configure('{"approval": {"allowInSandbox": true}, "verify": {"autoVerify": false}}')
+    place.model.calls("shell", command="echo 1 >> made").then_calls("shell", command="echo 1 >> made").then_says("ok")
+    posted = await place.say("go")
+    for number in (1, 2):
+        await place.approve(data(await place.heard("approval_requested", number))["tool_call_id"])
+    await place.ended(posted)
+
+    told = [event.type for event in place.events("notice", "approval_requested", "tool_call_started")]
+    assert told == ["notice", "approval_requested", "tool_call_started", "approval_requested", "tool_call_started"]
+    assert data(place.events("notice")[0])["code"] == "no_sandbox"
+    assert (place.project / "made").read_text() == "1\n1\n"
+
+
+@pytest.mark.threat("T30")
 @needs_a_sandbox
 async def test_an_approval_does_not_hold_where_less_holds_the_command(place, monkeypatch):
     """It was said yes to in a sandbox; without one it would be another thing."""
@@ -155,6 +173,7 @@ async def test_a_question_about_verification_says_what_it_runs_and_counts_for_th
     assert not (place.project / "made").exists()
 
 
+@pytest.mark.threat("T27")
 async def test_in_a_run_that_was_trusted_for_once_rules_that_changed_name_no_commands(place):
     """An agent can write AGENTS.md; what it puts there is not run because a person trusted something else."""
     text = "## Verification\n\n```sh\n{}\n```\n"

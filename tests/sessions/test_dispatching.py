@@ -214,6 +214,26 @@ async def test_a_worker_that_has_ended_works_on_when_it_is_told_more(crewed: Cre
     assert len({event.data.agent_id for event in (*started, *completed)}) == 1
 
 
+async def test_a_worker_reports_its_work_also_if_what_it_was_told_more_is_dropped(crewed: Crewed) -> None:
+    """Its result is that of the turn it did, and whoever it works for is told that it is over."""
+    gate = asyncio.Event()
+    crewed.parts["lead"] = delegates({"role": "reader", "prompt": "look"})
+    crewed.parts["reader"] = lambda request: [Wait(gate), *report("Seen.")]
+    session, turn_id = await crewed.begin()
+    (started,) = await crewed.heard(session.id, "worker_started")
+    worker = started.data.agent_id
+    await eventually(lambda: crewed.harness.state(worker).turn)
+    await crewed.harness.crew.dispatching.go_on(worker, "and there")
+    (waiting,) = crewed.harness.queue.all(worker)
+    await crewed.harness.queue.drop(worker, waiting.message_id)
+    gate.set()
+    await crewed.harness.wait_turn(session.id, turn_id)
+    (completed,) = await crewed.heard(session.id, "worker_completed")
+
+    assert (completed.data.result.status, completed.data.result.summary) == ("completed", "Seen.")
+    assert crewed.harness.state(session.id).workers[worker].is_over
+
+
 async def test_a_person_can_talk_to_a_worker_that_has_ended(crewed: Crewed) -> None:
     """A worker is a session like any other."""
     crewed.parts["lead"] = delegates({"role": "reader", "prompt": "look"})

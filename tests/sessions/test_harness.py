@@ -24,7 +24,7 @@ async def test_a_session_is_on_disk_when_it_is_created(place):
     folder = place.harness.session_folder(place.session_id)
 
     assert json.loads((folder / "session.json").read_text())["id"] == place.session_id
-    assert (folder / "events.ndjson").read_bytes() == b"".join(event.envelope() + b"\n" for event in place.events())
+    assert (folder / "events.ndjson").read_bytes() == b"".join(event.line() + b"\n" for event in place.events())
     assert folder.stat().st_mode & 0o777 == 0o700
     assert (folder / "session.json").stat().st_mode & 0o777 == 0o600
 
@@ -196,6 +196,7 @@ async def test_unknown_ids_are_not_found(place):
     assert unknown.value.code == "approval_not_found"
 
 
+@pytest.mark.threat("T30")
 async def test_the_first_answer_counts_and_the_second_is_told_so(place):
     """Two clients race: one wins, the call runs at most once."""
     place.model.calls("shell", command="echo ran >> ran.txt").then_says("ok")

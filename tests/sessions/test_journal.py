@@ -7,7 +7,10 @@ import json
 
 from agi.eventlog.base import Cursor, LiveDelta
 from agi.models.scripted import Say, Think, Wait
-from agi.protocol.events import ModelOutputDelta
+from agi.protocol import commands
+from agi.protocol.events import ModelOutputDelta, Notice
+from agi.sessions.journal import Journal
+from agi.sessions.runner import take_lease_check
 
 
 async def test_a_long_answer_costs_the_log_at_most_twice_its_text_and_a_little(place):
@@ -159,3 +162,59 @@ async def test_a_secret_said_in_small_pieces_is_never_shown(place):
     assert "".join(heard) == shown
     assert place.answer() == shown
     assert b"canary" not in b"".join(event.raw for event in place.events())
+
+
+async def test_words_never_have_an_older_number_than_what_was_told_before_them(place):
+    """An event that somebody else writes meanwhile stands before the words that follow it, for every reader."""
+    gate = asyncio.Event()
+    place.model.plays(Say("first words"), Wait(gate), Say(" and the rest"))
+    numbers: list[int] = []
+
+    async def follow() -> None:
+        async for batch in place.harness.follow(place.session_id, Cursor()):
+            numbers.extend(one.item.seq for one in batch.deliveries)
+
+    task = asyncio.create_task(follow())
+    posted = await place.say("speak")
+    await place.until(lambda: bool(place.harness.log.hub.open))
+    await place.harness.update_session(place.session_id, commands.UpdateSession(title="meanwhile"))
+    gate.set()
+    await place.ended(posted)
+    await place.until(lambda: bool(numbers) and numbers[-1] == place.events()[-1].seq)
+    task.cancel()
+
+    assert numbers == sorted(numbers)
+
+
+async def test_what_was_heard_from_others_is_not_forgotten_by_an_own_write(place, monkeypatch):
+    """What is said next comes behind the last event that everybody was told of, whoever wrote it."""
+    log, taken, said = place.harness.log, [], []
+    await log.append(place.session_id, [], check=take_lease_check(place.session_id, log.owner, taken))
+    monkeypatch.setattr(log, "say_live", lambda session_id, turn_id, seq, data: said.append(seq))
+    journal = Journal(log, place.session_id, "turn_x", taken[0], 1)
+
+    writing = asyncio.create_task(journal.emit(Notice(code="x", message="x")))
+    await asyncio.sleep(0)
+    journal.heard(1_000)
+    await writing
+    await journal.speak(
+        ModelOutputDelta(message_id="msg_x", part_id="part_x", kind="text", offset=0, delta="words. " * 9)
+    )
+
+    assert said == [1_000]
+
+
+async def test_the_session_is_read_anew_in_every_round_of_the_event_loop(place):
+    """Within one stretch of work it is read once; what anybody wrote meanwhile is there after the next pause."""
+    log, taken = place.harness.log, []
+    await log.append(place.session_id, [], check=take_lease_check(place.session_id, log.owner, taken))
+    journal = Journal(log, place.session_id, "turn_x", taken[0], 1)
+    before = journal.state()
+    assert journal.state() is before
+
+    await log.append(place.session_id, [(None, Notice(code="other", message="from elsewhere"))])
+    assert journal.was_noticed("other")
+
+    journal.defer(Notice(code="own", message="not written yet"))
+    assert journal.was_noticed("own")
+    assert not {"own", "other"} & set(before.noticed)

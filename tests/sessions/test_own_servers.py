@@ -13,6 +13,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from agi.sandbox.survivors import descendants
 from agi.testing.box import daemon_in_a_box, eventually
 from agi.trust import set_trust
@@ -140,6 +142,7 @@ async def test_what_there_is_no_room_for_is_found_and_then_offered(tmp_path: Pat
         assert len((await daemon.get("/v1/tools")).json()["held_back"]) == 490
 
 
+@pytest.mark.threat("T37")
 async def test_secrets_of_a_server_do_not_enter_the_log(tmp_path: Path) -> None:
     """What it was given under the name of a token, and says again, is stars."""
     name(tmp_path, mine=raw("plain", env={"SERVICE_TOKEN": "${MY_TOKEN}"}))

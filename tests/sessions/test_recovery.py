@@ -11,6 +11,8 @@ import signal
 import sqlite3
 import sys
 
+import pytest
+
 from agi.models.scripted import Call, Say, ScriptedModel, Wait
 from agi.protocol import commands
 from agi.protocol.events import CancelRequested
@@ -44,12 +46,14 @@ async def test_a_turn_cut_off_while_the_model_spoke_is_asked_again(place):
     assert [event.seq for event in place.events()] == list(range(1, len(place.events()) + 1))
 
 
+@pytest.mark.threat("T51")
 async def test_a_command_that_may_have_run_is_told_as_interrupted_and_not_run_again(place):
     """The model is told; the counter file shows one run."""
     place.configure('{"approval": {"requireForKinds": []}, "verify": {"autoVerify": false}}')
     place.model.calls("shell", command="echo run >> count.txt; sleep 300")
     posted = await place.say("do it")
-    await place.until(lambda: (place.project / "count.txt").exists())
+    count = place.project / "count.txt"
+    await place.until(lambda: count.exists() and count.read_text() == "run\n")
     await place.harness.close()
 
     place.model = ScriptedModel().says("I see it was interrupted.")
@@ -200,7 +204,7 @@ async def test_a_lost_database_is_rebuilt_when_the_harness_opens(place):
     await place.open()
 
     assert place.harness.rebuilt is not None
-    assert b"".join(event.envelope() + b"\n" for event in place.events()) == before
+    assert b"".join(event.line() + b"\n" for event in place.events()) == before
     assert (await place.ask("2")).status == "completed"
     assert [message.parts[0].text for message in place.messages()] == ["1", "one", "2", "two"]
 

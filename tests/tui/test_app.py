@@ -237,18 +237,235 @@ async def test_esc_twice_stops_the_turn_and_brings_the_queue_back_to_the_box(dae
     assert len(daemon.model.requests) == 1
 
 
-async def test_ctrl_s_stops_the_running_turn_and_goes_on_with_what_was_written(daemon, person):
-    """The correction is answered next; the turn before it ends where it was."""
-    daemon.model.plays(Say("Wrong way."), Wait(asyncio.Event())).then_says("Right way.")
+def queue_rows(person):
+    return person.app.query_one("#queue").text
+
+
+async def test_ctrl_s_tells_the_running_turn_at_its_next_step(daemon, person):
+    """The row says so until it is taken up; then it stands in the conversation, and nothing was stopped."""
+    gate = asyncio.Event()
+    daemon.workspace.write("notes.txt", "note")
+    daemon.model.plays(Say("Looking."), Wait(gate), Call("read_file", {"path": "notes.txt"})).then_says("Tabs, then.")
     await person.says("first")
-    await person.sees("Wrong way.")
+    await person.sees("Looking.")
+    assert "⏎ queue  ctrl+s steer" in person.status
 
-    await person.types("no, the other")
+    await person.types("use tabs")
     await person.press("ctrl+s")
-    await person.sees("Right way.")
+    await person.sees(lambda: queue_rows(person))
+    assert queue_rows(person)[0].startswith(" ◌ steers at the next step  use tabs")
+    assert person.box == ""
+    gate.set()
+    await person.sees("Tabs, then.")
 
-    assert "■ canceled: interrupted by the next message" in person.transcript
-    assert "no, the other" in person.transcript
+    assert queue_rows(person) == []
+    lines = [line.strip() for line in person.transcript.splitlines()]
+    assert lines.index("use tabs") < lines.index("Tabs, then.")
+    assert "canceled" not in person.transcript
+    assert "use tabs" in str(daemon.model.requests[1].messages[-1])
+
+
+async def test_ctrl_s_in_an_empty_box_promotes_what_waits_longest(daemon, person):
+    """It comes before what waits; the other is answered in a turn of its own."""
+    gate = asyncio.Event()
+    daemon.workspace.write("notes.txt", "note")
+    daemon.model.plays(Say("Looking."), Wait(gate), Call("read_file", {"path": "notes.txt"}))
+    daemon.model.says("One, then.").then_says("And two.")
+    await person.says("first")
+    await person.sees("Looking.")
+    await person.says("one")
+    await person.says("two")
+    await person.sees(lambda: len(queue_rows(person)) == 2)
+    assert queue_rows(person)[0].split("  ")[0] == " ◌ queued 1"
+    assert queue_rows(person)[0].endswith("ctrl+s steer now")
+    assert queue_rows(person)[1].endswith("↑ edit · del drop")
+
+    await person.press("ctrl+s")
+    await person.sees(lambda: "steers" in queue_rows(person)[0])
+    gate.set()
+    await person.sees("And two.")
+
+    assert "one" in str(daemon.model.requests[1].messages[-1])
+    assert "two" in str(daemon.model.requests[2].messages[-1])
+
+
+async def test_del_in_an_empty_box_drops_the_last_row_and_nothing_else(daemon, person):
+    """With something in the box it is a key for the text; what was dropped comes back with up."""
+    gate = asyncio.Event()
+    daemon.model.plays(Say("Working."), Wait(gate), Say(" Done."))
+    await person.says("first")
+    await person.sees("Working.")
+    await person.says("and this")
+    await person.sees(lambda: queue_rows(person))
+    await person.types("x")
+    await person.press("delete", "backspace")
+    assert queue_rows(person)
+
+    await person.press("delete")
+    await person.sees(lambda: queue_rows(person) == [])
+    await person.press("up")
+    await person.sees("and this", "box")
+    gate.set()
+    await person.sees("Working. Done.")
+
+    assert len(daemon.model.requests) == 1
+    assert "canceled" not in person.transcript
+
+
+async def test_what_another_client_does_with_the_queue_is_seen_here(daemon, person):
+    """Edited and promoted elsewhere; nothing of it is asked for again."""
+    gate = asyncio.Event()
+    daemon.model.plays(Say("Working."), Wait(gate), Say(" Done.")).then_says("Second.")
+    await person.says("first")
+    await person.sees("Working.")
+    await person.says("secnd")
+    await person.sees(lambda: queue_rows(person))
+    at = f"/v1/sessions/{person.app.desk.session_id}/queue"
+    row = (await daemon.get(at)).json()["queue"][0]
+
+    await daemon.call("PATCH", f"{at}/{row['message_id']}", {"content": "second"})
+    await daemon.post(f"{at}/{row['message_id']}/steer")
+
+    await person.sees(lambda: "steers at the next step  second" in queue_rows(person)[0])
+    gate.set()
+    await person.sees("Second.")
+    assert "second" in person.transcript
+
+
+async def test_ctrl_s_while_nothing_runs_says_so_and_keeps_what_was_written(person):
+    """It neither sends nor loses it."""
+    await person.types("hello")
+    await person.press("ctrl+s")
+    assert "nothing is running; enter sends" in person.status
+    assert person.box == "hello"
+
+
+TWO_HUNKS = "".join(f"line {n}\n" for n in range(40))
+
+
+def changes_two_places(daemon):
+    daemon.workspace.write("long.txt", TWO_HUNKS)
+    daemon.model.calls("read_file", path="long.txt")
+    changed = TWO_HUNKS.replace("line 2\n", "LINE 2\n").replace("line 35\n", "LINE 35\n")
+    daemon.model.calls("write_file", path="long.txt", content=changed).then_says("As you like.")
+
+
+async def test_a_change_is_answered_hunk_by_hunk(daemon, person):
+    """Each is shown alone; nothing is sent before all are decided and Enter is pressed; just those taken are made."""
+    changes_two_places(daemon)
+    await person.says("shout")
+    await person.sees("6 hunk by hunk", "panel")
+    await at_the_question(person)
+    await person.press("6", "enter")
+    await person.sees("hunk 1 of 2", "panel")
+    assert "LINE 2" in person.panel
+    assert "LINE 35" not in person.panel
+
+    await person.press("enter", "2")
+    await person.sees("hunk 2 of 2", "panel")
+    await person.press("enter")
+    assert list(person.app.desk.standing.pending)
+    await person.press("1", "enter")
+    await person.sees("As you like.")
+
+    assert daemon.workspace.read("long.txt") == TWO_HUNKS.replace("line 35\n", "LINE 35\n")
+    assert person.app.focused is person.app.box
+
+
+async def test_leaving_out_every_hunk_is_a_refusal_and_esc_goes_back(daemon, person):
+    """Esc forgets what was decided; the rest of a file goes at once; a letter is written in the box."""
+    changes_two_places(daemon)
+    await person.says("shout")
+    await person.sees("6 hunk by hunk", "panel")
+    await at_the_question(person)
+    await person.press("6", "enter", "3", "escape")
+    await person.sees("1 once", "panel")
+    assert person.app.panel.question.chosen is None
+
+    await person.press("6", "enter", "4")
+    await person.types("x")
+    assert person.box == "x"
+    await person.press("ctrl+y", "enter")
+    await person.sees("As you like.")
+
+    assert daemon.workspace.read("long.txt") == TWO_HUNKS
+
+
+PLAN = (
+    '{"steps": [{"description": "Write a file", "toolName": "write_file", "target": "a.txt"},'
+    ' {"description": "Say hello", "toolName": "shell", "target": "echo hello"}]}'
+)
+
+
+@pytest.fixture
+async def planned(tmp_path):
+    """Someone at a daemon whose turns begin with their steps."""
+    config = {"preflight": "always", "verify": {"autoVerify": False}}
+    async with daemon_in_a_box(tmp_path, config=config) as daemon, sitting_at(daemon, size=(100, 30)) as person:
+        yield daemon, person
+
+
+async def test_a_plan_is_answered_at_the_panel_with_steps_left_out_and_changed(planned):
+    """It takes no focus; what was approved is what was ticked, as it was changed."""
+    daemon, person = planned
+    daemon.model.says(PLAN).then_says("Begun.")
+    await person.says("do it")
+    await person.sees("The agent proposes 2 steps", "panel")
+    await person.sees("◆ waiting for you", "status")
+    assert person.app.focused is person.app.box
+    assert "write_file a.txt" in person.panel
+
+    await at_the_question(person)
+    await person.press("enter", "down", "space", "down", "e", *["backspace"] * 5)
+    await person.types("bye")
+    await person.press("enter")
+    await person.sees("shell echo bye", "panel")
+    assert "[ ] 1. Write a file" in person.panel
+    assert "1 begin with 1 of the steps" in person.panel
+    assert person.app.desk.standing.preflight is not None
+    await person.press("1", "enter")
+    await person.sees("Begun.")
+
+    history = await daemon.history(person.app.desk.session_id)
+    resolved = next(one["data"] for one in history if one["type"] == "preflight_resolved")
+    assert [(step["description"], step["target"]) for step in resolved["steps"]] == [("Say hello", "echo bye")]
+    assert [step["description"] for step in resolved["skipped"]] == ["Write a file"]
+    await person.sees(lambda: person.panel == "")
+    assert person.app.focused is person.app.box
+
+
+async def test_no_key_answers_a_plan_in_its_first_half_second_or_without_choosing(planned):
+    """Nor does anything that is typed into the box."""
+    daemon, person = planned
+    daemon.model.says(PLAN).then_says("Begun.")
+    await person.says("do it")
+    await person.sees("The agent proposes", "panel")
+    person.app.panel.question.since += 1000
+    await person.types("1x")
+    await person.press("ctrl+y", "1", "enter", "4", "enter")
+    assert person.app.desk.standing.preflight is not None
+    person.app.panel.question.since -= 2000
+    await person.press("enter", "ctrl+y", "enter")
+
+    assert person.app.desk.standing.preflight is not None
+    assert person.box == "1x"
+    assert len(daemon.model.requests) == 1
+
+
+async def test_a_plan_is_refused_with_a_reason(planned):
+    """Nothing runs; the log has the reason."""
+    daemon, person = planned
+    daemon.model.says(PLAN)
+    await person.says("do it")
+    await at_the_question(person)
+    await person.press("5", "enter")
+    await person.types("not today")
+    await person.press("enter")
+    await person.sees("The steps were not approved.")
+
+    history = await daemon.history(person.app.desk.session_id)
+    resolved = next(one["data"] for one in history if one["type"] == "preflight_resolved")
+    assert (resolved["approved"], resolved["reason"]) == (False, "not today")
 
 
 async def test_reading_further_up_is_not_disturbed_by_what_comes(daemon, person):
@@ -347,6 +564,7 @@ async def test_output_is_folded_to_a_line_and_unfolds_with_ctrl_o(daemon, person
     assert "row 3" in person.transcript
 
 
+@pytest.mark.threat("T39")
 async def test_a_hostile_answer_can_neither_move_the_cursor_nor_hide(daemon, person):
     """Escape sequences are gone, what would turn the writing around is visible, HTML and markup are text."""
     daemon.model.says(
@@ -380,6 +598,7 @@ async def test_a_storm_of_sizes_loses_no_line_and_doubles_none(daemon, person):
     daemon.model.says("\n\n".join(f"- point {number}" for number in range(8)))
     await person.says("list")
     await person.sees("point 7")
+    await person.sees("done ·")  # the turn's own end comes after its last word
     before = person.transcript
 
     for columns in (200, 20, 120, 40, 81, 10, 300):

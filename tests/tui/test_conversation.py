@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
+from msgspec.structs import replace
 
 from agi.protocol import events as ev
 from agi.protocol.messages import Message, Usage
@@ -51,6 +52,15 @@ def test_the_finished_message_stands_where_its_pieces_stood():
 
     assert texts(conversation) == ["hello"]
     assert not conversation.entries[0].live
+
+
+def test_what_agi_itself_says_is_headed_by_its_name():
+    """Not by the word the log has for it, as if that were somebody."""
+    said = replace(message("msg_1", "taken back"), origin="files_reverted")
+    conversation = Conversation()
+    conversation.hear(event(1, ev.MessageAdded(message=said)))
+
+    assert conversation.entries[0].head.startswith("agi (files reverted) · ")
 
 
 def test_text_whose_beginning_was_not_heard_is_marked():

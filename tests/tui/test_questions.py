@@ -113,6 +113,7 @@ def test_what_was_not_seen_whole_cannot_be_allowed_for_longer():
     assert press(question, "2", "enter").answer
 
 
+@pytest.mark.threat("T21")
 def test_every_character_of_a_command_is_visible():
     """Nothing hides, nothing acts, nothing looks like another letter."""
     question = Question(asked(input=Raw(b'{"command": "echo a\\u200b\\u001b[2J; rm \\u202ex"}')), 0.0)

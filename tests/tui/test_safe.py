@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from agi.tui.safe import one_line, shown
 
 
+@pytest.mark.threat("T39")
 @pytest.mark.parametrize(
     ("text", "seen"),
     [
@@ -31,6 +32,7 @@ def test_what_acts_is_gone_and_what_hides_is_visible(text, seen):
     assert shown(text) == seen
 
 
+@pytest.mark.threat("T39")
 @given(st.text(st.characters(codec=None), max_size=200))
 def test_nothing_that_a_terminal_acts_on_is_left(text):
     """Of control characters only line breaks; and it can be written to a terminal."""

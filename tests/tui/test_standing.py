@@ -7,6 +7,7 @@ from msgspec import Raw
 
 from agi.protocol import events as ev
 from agi.protocol.messages import Usage
+from agi.protocol.sessions import QueuedTurn
 from agi.testing.samples import event, message, session
 from agi.tui.standing import Standing
 
@@ -83,3 +84,14 @@ def test_costs_add_up_and_stay_unknown_only_while_nothing_is_known():
 
     assert heard(used, usage=Usage(cost_usd=1.0)).usage.cost_usd == 1.25
     assert heard().usage.cost_usd is None
+
+
+def test_a_session_with_a_queue_is_at_work_on_the_turn_that_runs():
+    """Not on the last in line: so it is seen to end."""
+    waits = (QueuedTurn(turn_id="turn_2", message_id="msg_2"),)
+    fields = {"activity": "running", "running_turn_id": "turn_1", "last_turn_id": "turn_2", "queue": waits}
+    standing = Standing(session(**fields))
+    standing.hear(event(11, ev.TurnCanceled(), "turn_2"))
+    assert standing.is_busy
+    standing.hear(event(12, ev.TurnCanceled(), "turn_1"))
+    assert not standing.is_busy

@@ -67,6 +67,9 @@ class Journal(Protocol):
     def took(self, command: str) -> float:
         """How many seconds a command took last, in whatever session of the workspace; 0 if that is not known."""
 
+    async def steered(self) -> Sequence[Message]:
+        """What people said to this turn meanwhile; each message once, and a part of the turn from then on."""
+
     def defer(self, *data: EventData) -> None:
         """Remember events that become durable together with the next ones."""
 

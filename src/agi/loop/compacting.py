@@ -22,6 +22,8 @@ MOST_TRIES = 2
 GROWN = 1.1
 """By how much a conversation has to grow before another compaction is tried where one has failed."""
 
+MADE_SHORTER = "It was made shorter as far as that is possible."
+
 
 class Compactor:
     """Looks after the room of one turn. `worked` tells how long the turn has worked."""
@@ -95,7 +97,7 @@ def limit_for(plan: Plan) -> int | None:
 def exhausted(plan: Plan, error: ModelError) -> ModelError:
     """The end of a turn for which there is no room, with what can be done about it."""
     how = (
-        "It was made shorter as far as that is possible."
+        MADE_SHORTER
         if plan.compaction.enabled
         else "It is not made shorter by itself, since compaction.enabled is false."
     )

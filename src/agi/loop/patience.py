@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -45,6 +45,11 @@ class Asked(NamedTuple):
     """What the last request was allowed, or why none was made any more."""
 
 
+async def _nobody() -> bool:
+    """Where nobody joins in."""
+    return False
+
+
 class Asker:
     """Asks for one turn; remembers which model answers by now. `worked` tells how long the turn has worked.
 
@@ -61,10 +66,13 @@ class Asker:
         self._worked = worked
         self._room = Compactor(ports, worked)
 
-    async def ask(self, history: Sequence[Message], beside: Sequence[Message] = ()) -> Asked:
+    async def ask(
+        self, history: Sequence[Message], beside: Sequence[Message] = (), join: Callable[[], Awaitable[bool]] = _nobody
+    ) -> Asked:
         """Ask until there is an answer, or a limit is reached; raises what neither waiting nor mending helps.
 
-        `beside` is told behind the conversation this once, and is no part of it.
+        `beside` is told behind the conversation this once, and is no part of it. Right before a request that may be
+        made, `join` lets people have their say in `history`; True if somebody had.
         Limits are looked at before every request: time passes while waiting, and another model costs something else.
         """
         attempt, waited = 0, 0.0
@@ -72,6 +80,8 @@ class Asker:
         self._room.begin()
         while True:
             allowed, told = await self._allowed(history, beside)
+            if not allowed.stop and await join():
+                allowed, told = await self._allowed(history, beside)
             if allowed.stop:
                 return Asked(None, allowed)
             try:

@@ -142,7 +142,7 @@ class _Turn:
             # A retry: the model is told why it is asked again, and some providers want the last word to be the user's.
             _, problem = self._shape.check(before[-1].parts)
             await self._tell(self._shape.complaint(problem) if problem else GO_ON, "go_on")
-        said, allowed = await self._asker.ask(self._history)
+        said, allowed = await self._asker.ask(self._history, join=self._joined)
         if said is None:
             return Outcome(stop_reason=allowed.stop or "error", note=allowed.note)
         self._history.append(said)
@@ -153,6 +153,12 @@ class _Turn:
         if said.stop_reason == "max_tokens" and allowed.max_tokens is not None:
             return Outcome(stop_reason="budget_exhausted", note="The answer was cut off where the budget ends.")
         return None if _is_final(said) else await self._shaped(said)  # nothing said and nothing asked for
+
+    async def _joined(self) -> bool:
+        """Whether people said something to this turn meanwhile; the conversation goes on from there."""
+        said = await self._ports.journal.steered()
+        self._history += said
+        return bool(said)
 
     async def _endless(self) -> Outcome | None:
         """The end, if the model repeats itself without end for the second time."""

@@ -16,7 +16,7 @@ from agi.loop.base import Plan, Ports, Toolbox
 from agi.loop.baseline import take_baseline
 from agi.loop.checking import UNCLEAR, Ran, base_of, changed, judged, outcome_of
 from agi.loop.history import calls_of
-from agi.policy.detecting import Checks
+from agi.policy.detecting import Checks, may_prove
 from agi.protocol.events import Notice, VerificationCompleted
 from agi.protocol.ids import CALL, new_id
 from agi.protocol.parts import Json, plain_text
@@ -110,8 +110,8 @@ class Watch:
 
     def _proves(self, asked: _ShellInput) -> bool:
         """Whether a call runs a verification command, and nothing else, where and as we would."""
-        here = asked.cwd in ("", ".", "./") and not asked.background
-        return here and bool(asked.command) and _plain(asked.command) in self.checks().commands
+        here, line = asked.cwd in ("", ".", "./") and not asked.background, _plain(asked.command)
+        return here and may_prove(self._plan.verify.commands, line) and line in self.checks().commands
 
     async def _witness(self, call: ToolCall, asked: _ShellInput) -> ToolResult:
         """Run it, and put what it proves into the log together with its result."""

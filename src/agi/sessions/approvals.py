@@ -33,12 +33,17 @@ async def give_answer(log: EventLog, session_id: str, command: Approve) -> Event
     state = queries.session_state(log.db, session_id)
     pending = _pending(log.db, session_id, command)
     hunks = _accepted(pending, command)
+    client = command.client or UNSET
     answer: EventData
     if command.action == "approve":
-        answer = replace(_granted(state, pending, command), hunks=hunks)
+        answer = replace(_granted(state, pending, command), hunks=hunks, client=client)
     else:
         answer = ApprovalDenied(
-            tool_call_id=pending.tool_call_id, name=pending.name, cause=command.cause, reason=command.reason
+            tool_call_id=pending.tool_call_id,
+            name=pending.name,
+            cause=command.cause,
+            reason=command.reason,
+            client=client,
         )
     events = await log.append(state.id, [(pending.turn_id, answer)], check=_still_pending(session_id, command))
     return events[0]

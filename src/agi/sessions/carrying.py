@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from agi.errors import Damaged
@@ -27,12 +28,15 @@ from agi.protocol.messages import Usage
 from agi.protocol.tools import EMPTY_INPUT, ToolCall, failed
 from agi.sessions.closing import cut_off
 from agi.views.cuts import Cut
+from agi.views.folding import fold
 from agi.views.segments import Segment, counts
-from agi.views.state import SessionState, TurnState, fold
+from agi.views.state import SessionState, TurnState
 
 SAID = frozenset(
     {
         "message_added",
+        "message_edited",
+        "message_steered",
         "turn_requested",
         "turn_started",
         "model_output_completed",
@@ -101,11 +105,37 @@ def _read(db: sqlite3.Connection, session_id: str, cut: Cut) -> Iterator[Event]:
 
 def _chosen(events: Sequence[Event], cut: Cut, kept: Sequence[Segment]) -> list[Event]:
     """Leave out what was taken back, what waited in the queue or was dropped from it, and what a person took out."""
-    said = [event for event in events if event.type in KEPT or counts(event.seq, kept)]
+    whole = _as_it_was_last(events)
+    said = [whole.get(event.seq, event) for event in events if event.type in KEPT or counts(event.seq, kept)]
     begun = {event.turn_id for event in said if event.type == "turn_started"}
-    found = [one for event in said if (one := _kept(event, begun, cut, kept[-1][0])) is not None]
+    steered = {data.message_id for event in events if isinstance(data := _steered(event), ev.MessageSteered)}
+    found = [one for event in said if (one := _kept(event, begun, steered, cut, kept[-1][0])) is not None]
     # One that waited was said last, wherever it stands in the log.
     return sorted(found, key=lambda event: _is_last(event, cut))
+
+
+def _steered(event: Event) -> ev.EventData | None:
+    return _data(event) if event.type == "message_steered" else None
+
+
+def _as_it_was_last(events: Sequence[Event]) -> dict[int, Event]:
+    """Messages that waited, by where they stand: as they were last edited; one that was taken up, where it was."""
+    added: dict[str, tuple[Event, ev.MessageAdded]] = {}
+    changed: dict[int, Event] = {}
+    for event in events:
+        data = _data(event) if event.type in ("message_added", "message_edited", "message_steered") else None
+        if isinstance(data, ev.MessageAdded):
+            added[data.message.id] = (event, data)
+        elif isinstance(data, ev.MessageEdited | ev.MessageSteered) and data.message_id in added:
+            first, said = added[data.message_id]
+            if isinstance(data, ev.MessageEdited):
+                said = replace(said, message=replace(said.message, parts=data.parts))
+                added[data.message_id] = (first, said)
+                changed[first.seq] = Event.of(first.seq, first.ts, first.session_id, first.turn_id, said)
+            else:
+                alone = replace(said, run=False, queued=False, mode=UNSET)
+                changed[event.seq] = Event.of(event.seq, event.ts, event.session_id, event.turn_id, alone)
+    return changed
 
 
 def _is_last(event: Event, cut: Cut) -> bool:
@@ -113,7 +143,7 @@ def _is_last(event: Event, cut: Cut) -> bool:
     return isinstance(data, ev.MessageAdded) and not data.run and data.message.id == cut.with_message
 
 
-def _kept(event: Event, begun: set[str | None], cut: Cut, since: int) -> Event | None:
+def _kept(event: Event, begun: set[str | None], steered: set[str], cut: Cut, since: int) -> Event | None:
     """The event, or what is left of it: a message that nothing had begun to answer is there, and is not answered."""
     data = _data(event)
     if isinstance(data, ev.MessageAdded):
@@ -121,13 +151,15 @@ def _kept(event: Event, begun: set[str | None], cut: Cut, since: int) -> Event |
             return None
         if not data.run or event.turn_id in begun:
             return event
+        if data.message.id in steered:
+            return None  # it is told where it was taken up
         if data.message.id != cut.with_message and (data.queued or event.seq <= since):
             return None
         alone = replace(data, run=False, queued=False)
         return Event.of(event.seq, event.ts, event.session_id, None, alone)
     if isinstance(data, ev.TurnRequested) or event.type in ENDINGS:
         return event if event.turn_id in begun else None
-    return event
+    return None if isinstance(data, ev.MessageEdited | ev.MessageSteered) else event
 
 
 def _data(event: Event) -> ev.EventData:

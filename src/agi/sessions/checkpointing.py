@@ -18,8 +18,6 @@ from agi.checkpoints.reverting import settle
 from agi.checkpoints.store import Store
 from agi.checkpoints.tracked import tracked_but_ignored
 from agi.checkpoints.tracking import NAMED, Begun, Closed, Tracker
-from agi.editing.patches import paths_of
-from agi.editing.reading import read_patch
 from agi.errors import AgiError
 from agi.protocol.checkpoints import ChangeCounts, CheckpointPolicy, Omission
 from agi.protocol.events import CheckpointCreated, EventData, Notice
@@ -65,6 +63,8 @@ class Checkpoints:
         self._was_noticed = was_noticed
         self._noticed: set[str] = set()
         self._omitted: tuple[Omission, ...] = ()
+        self._why_not: str | None = None
+        """Why the workspace is not covered, empty if it is; looked at once a turn."""
 
     async def around(
         self, call: ToolCall, tool: ToolDefinition, run: Callable[[], Awaitable[ToolResult]]
@@ -87,7 +87,9 @@ class Checkpoints:
             await self._end(begun, call, also)
 
     def _covers(self) -> bool:
-        why = uncovered(self._tracker.workspace.root)
+        if self._why_not is None:
+            self._why_not = uncovered(self._tracker.workspace.root)
+        why = self._why_not
         if why and self._tracker.policy.enabled:
             self._say(SWITCHED_OFF, why)
         return self._tracker.policy.enabled and not why
@@ -194,6 +196,9 @@ def named_paths(workspace: Workspace, call: ToolCall) -> tuple[str, ...]:
         patch, path = asked.get("patch"), asked.get("path")
         texts = [path] if isinstance(path, str) else []
         if isinstance(patch, str):
+            from agi.editing.patches import paths_of  # late: only a patch is read so, and every command would wait
+            from agi.editing.reading import read_patch
+
             texts += [one for section in read_patch(patch, workspace.exists) for one in paths_of(section)]
         places = {workspace.locate(text, follow=follow) for text in texts for follow in (True, False)}
     except (AgiError, msgspec.MsgspecError, OSError, RecursionError):

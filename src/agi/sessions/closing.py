@@ -31,6 +31,8 @@ INTERRUPTED = (
 )
 CANCELED = "Canceled by the user while it was running. It may have had its effect, in part or whole."
 NOT_RUN = "Canceled by the user before it ran."
+CHECK_INTERRUPTED = "The harness stopped while it was running; it is run again."
+CHECK_CANCELED = "Canceled."
 
 
 def after_crash(
@@ -50,7 +52,7 @@ def after_crash(
                 command="",
                 attempt=turn.attempts,
                 status="not_run",
-                reason="The harness stopped while it was running; it is run again.",
+                reason=CHECK_INTERRUPTED,
                 baseline=turn.baselining,
             )
         )
@@ -80,7 +82,7 @@ def after_cancel(turn: TurnState, history: Sequence[Message], reason: str) -> li
                 command="",
                 attempt=turn.attempts,
                 status="not_run",
-                reason="Canceled.",
+                reason=CHECK_CANCELED,
                 baseline=turn.baselining,
             )
         )

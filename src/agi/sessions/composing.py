@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agi.errors import Invalid, NotFound
-from agi.protocol.commands import PostMessage
+from agi.protocol.commands import EditMessage, PostMessage
 from agi.protocol.ids import MESSAGE, PART, new_id
 from agi.protocol.messages import Message, Role
 from agi.protocol.parts import Audio, File, Image, InputPart, Text
@@ -27,7 +27,7 @@ _Attached = type[Image] | type[Audio] | type[File]
 _SHAPES: dict[str, _Attached] = {"image": Image, "audio": Audio, "pdf": File, "video": File}
 
 
-def compose(session_id: str, role: Role, parts: Sequence[InputPart]) -> Message:
+def compose(session_id: str, role: Role, parts: Sequence[InputPart], *, client: str = "") -> Message:
     """Make the message."""
     return Message(
         id=new_id(MESSAGE),
@@ -36,17 +36,18 @@ def compose(session_id: str, role: Role, parts: Sequence[InputPart]) -> Message:
         created_at=to_rfc3339(time.time()),
         session_id=session_id,
         status="complete",
+        client=client,
     )
 
 
-async def message_parts(command: PostMessage, folder: Path) -> tuple[InputPart, ...]:
+async def message_parts(command: PostMessage | EditMessage, folder: Path) -> tuple[InputPart, ...]:
     """The parts of a posted message, checked; files are looked at in a thread."""
     if all(isinstance(part, Text) for part in command.parts or ()):
         return checked_parts(command, folder)
     return await asyncio.to_thread(checked_parts, command, folder)
 
 
-def checked_parts(command: PostMessage, folder: Path) -> tuple[InputPart, ...]:
+def checked_parts(command: PostMessage | EditMessage, folder: Path) -> tuple[InputPart, ...]:
     """The parts of a posted message; files it refers to must be in the session's folder."""
     if (command.parts is None) == (command.content is None):
         raise Invalid(

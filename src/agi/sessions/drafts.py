@@ -18,6 +18,7 @@ from agi.eventlog.base import ENDINGS
 from agi.protocol import events as ev
 from agi.protocol.commands import CreateSession, PostMessage
 from agi.protocol.drafts import Draft, DraftSummary
+from agi.protocol.messages import Urgency
 from agi.protocol.policies import Budgets
 from agi.protocol.resources import Resource
 from agi.protocol.times import to_millis
@@ -74,11 +75,11 @@ class Drafts:
         await self._write(session.id)
         return self.draft(session.id)
 
-    async def resume_draft(self, session_id: str, content: str) -> Posted:
+    async def resume_draft(self, session_id: str, content: str, *, mode: Urgency = "queue") -> Posted:
         """Say something to a drafted agent; what it answers is told in the log. A damaged draft is closed."""
         if not self.is_whole(session_id):
             raise await self.close_damaged(session_id)
-        return await self._harness.post_message(session_id, PostMessage(content=content, auto_run=True))
+        return await self._harness.post_message(session_id, PostMessage(content=content, auto_run=True, mode=mode))
 
     async def close_draft(self, session_id: str, reason: str = "") -> DraftSummary:
         """Undraft: stop what runs, and give back what the draft amounts to; its session stays."""

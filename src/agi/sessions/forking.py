@@ -31,8 +31,9 @@ from agi.protocol.times import to_rfc3339
 from agi.sessions.carrying import Carried, carry
 from agi.views import queries
 from agi.views.cuts import Cut, cut_at
+from agi.views.folding import fold
 from agi.views.segments import segments
-from agi.views.state import SessionState, fold
+from agi.views.state import SessionState
 
 TITLE = 500
 MARK = " (fork)"

@@ -9,67 +9,75 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
+import sys
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import UNSET, Struct, UnsetType
 
-from agi.checkpoints.opened import close_store
 from agi.config import Flags
-from agi.editing.seen import Seen
 from agi.errors import Conflict, Invalid, NotFound, Unavailable
 from agi.eventlog import leases
 from agi.eventlog.base import ENDINGS, Check, Cursor, Entry, Lease
 from agi.eventlog.follow import Batch
 from agi.eventlog.log import EventLog
-from agi.eventlog.repair import rebuild_if_needed
-from agi.loop.schemas import checked_schema
-from agi.models.base import Model
+from agi.eventlog.repair import alone_at, rebuild_if_needed
 from agi.protocol import commands
 from agi.protocol import events as ev
-from agi.protocol.checkpoints import Reverted, SessionDiff
-from agi.protocol.compaction import Compacted
-from agi.protocol.context import ContextReport
-from agi.protocol.grants import Grant
 from agi.protocol.ids import PART, SESSION, TURN, new_id
-from agi.protocol.messages import Message
+from agi.protocol.messages import Message, Mode
 from agi.protocol.parts import Text
 from agi.protocol.resources import ResourceTag
-from agi.protocol.search import Found, Search
 from agi.protocol.sessions import QueuedTurn, Session, TurnOptions
-from agi.protocol.storage import Collected
 from agi.protocol.times import to_rfc3339
 from agi.redaction import Redactor
-from agi.sessions.approvals import give_answer
-from agi.sessions.attachments import StoredFile, fetch, store
-from agi.sessions.composing import compose, message_parts, title_of
-from agi.sessions.contexts import first_head
-from agi.sessions.grants import keep_grants, list_grants, revoke_grant, revoke_session_grant, session_grants
-from agi.sessions.isolating import Apart
-from agi.sessions.jobs import SessionsJobs
 from agi.sessions.memory import Memory
-from agi.sessions.origin import claim, disown, is_ours, refuse_links
-from agi.sessions.runner import Runner, look_around, take_lease_check, turn_started
+from agi.sessions.origin import claim, disown, doubted, is_ours, mark, mark_new, refuse_links
 from agi.sessions.runners import Runners
 from agi.sessions.sites import Site, Sites
-from agi.sessions.turns import cancel_entries, is_raised, limits, retry_check, to_cancel
-from agi.sessions.warming import Warmer
-from agi.tools.base import Registry
-from agi.tools.builtin import builtin_tools
+from agi.sessions.turns import (
+    INTERRUPTED_ABOVE,
+    cancel_entries,
+    is_raised,
+    limits,
+    retry_check,
+    to_cancel,
+    with_interrupt,
+)
 from agi.views import pool, queries
 from agi.views.queries import Attachment, Before, Turn
 from agi.views.state import SessionState, TurnState
 from agi.views.tables import Tables
 
 if TYPE_CHECKING:
+    from agi.editing.seen import Seen
+    from agi.models.base import Model
+    from agi.protocol.chains import LogCheck
+    from agi.protocol.checkpoints import Reverted, SessionDiff
+    from agi.protocol.compaction import Compacted
+    from agi.protocol.context import ContextReport
+    from agi.protocol.grants import Grant
+    from agi.protocol.overview import Inbox, UsageReport
+    from agi.protocol.search import Found, Search
+    from agi.protocol.storage import Collected
+    from agi.sessions.attachments import StoredFile
     from agi.sessions.crew import Crew
+    from agi.sessions.isolating import Apart
+    from agi.sessions.jobs import SessionsJobs
+    from agi.sessions.queue import Queue
+    from agi.sessions.runner import Runner
     from agi.sessions.titling import Titling
     from agi.sessions.undoing import Undoing
+    from agi.sessions.warming import Warmer
+    from agi.sessions.watching import Watching
+    from agi.tools.base import Registry
 
+# What a harness needs only for a turn, or for a verb, is imported there: a daemon listens, and a list of sessions is
+# shown, sooner without it.
 
 SEEN_KEPT = 500
 """Of how many sessions it is known, while this process lives, what they were shown of files."""
@@ -107,14 +115,18 @@ class Harness:
         database = settings.database or self.folder / "agi.sqlite"
         tables = Tables()
         refuse_links(self.folder)
-        self._foreign = not is_ours(self.folder, settings.home_config)
-        self.rebuilt = rebuild_if_needed(self.folder, database, tables)
-        """What was rebuilt because the database was missing or damaged; None if it was whole."""
         self.redactor = Redactor()
-        _ignore_state(self.folder)
-        self.log = EventLog(self.folder, tables, database=database, redactor=self.redactor)
-        self.registry = Registry(builtin_tools(settings.env))
-        self.apart = Apart(self.folder, settings.home_config, settings.env)
+        with alone_at(database):  # those who start together look one after the other
+            self._foreign = not is_ours(self.folder, settings.home_config)
+            planted = None if settings.database else doubted(self.folder, settings.home_config, tables)
+            self._foreign = self._foreign or planted is not None
+            is_new = not database.exists()
+            self.rebuilt = planted or rebuild_if_needed(self.folder, database, tables)
+            """What was rebuilt because the database was missing, damaged or made elsewhere; None if it was whole."""
+            _ignore_state(self.folder)
+            self.log = EventLog(self.folder, tables, database=database, redactor=self.redactor)
+            if not settings.database and (is_new or self.rebuilt is not None):
+                mark_new(database, self.folder, settings.home_config)
         trusted = frozenset({self.project}) if settings.trust_once else frozenset()
         self.sites = Sites(
             home_config=settings.home_config,
@@ -127,14 +139,40 @@ class Harness:
             hidden=(self.folder,),
             lender=self._lender,
         )
-        self._warmer = Warmer()
-        self.jobs = SessionsJobs(self.log)
         self.memory = Memory(self.log)
-        self._seen = lru_cache(maxsize=SEEN_KEPT)(lambda session_id: Seen())
+        self._seen = lru_cache(maxsize=SEEN_KEPT)(_nothing_seen)
         self.runners = Runners(self.log, self._runner)
         self._undoing: Undoing | None = None
         self._titling: Titling | None = None
         self._crew: Crew | None = None
+        self._watching: Watching | None = None
+
+    @cached_property
+    def apart(self) -> Apart:
+        """Where workers change files."""
+        from agi.sessions.isolating import Apart
+
+        return Apart(self.folder, self.settings.home_config, self.settings.env)
+
+    @cached_property
+    def jobs(self) -> SessionsJobs:
+        """What runs in the background."""
+        from agi.sessions.jobs import SessionsJobs
+
+        return SessionsJobs(self.log)
+
+    @cached_property
+    def queue(self) -> Queue:
+        """The messages that wait."""
+        from agi.sessions.queue import Queue
+
+        return Queue(self.log, self.runners)
+
+    @cached_property
+    def _warmer(self) -> Warmer:
+        from agi.sessions.warming import Warmer
+
+        return Warmer()
 
     def _lender(self, path: str) -> str | None:
         """The project of which a folder is a worker's copy."""
@@ -142,6 +180,14 @@ class Harness:
         if session_id is None:
             return None
         return self.apart.lent.get(session_id) or self.state(session_id).project_path
+
+    @cached_property
+    def registry(self) -> Registry:
+        """The tools every agent can be given."""
+        from agi.tools.base import Registry
+        from agi.tools.builtin import builtin_tools
+
+        return Registry(builtin_tools(self.settings.env))
 
     @property
     def crew(self) -> Crew:
@@ -153,6 +199,8 @@ class Harness:
         return self._crew
 
     def _runner(self, session_id: str) -> Runner:
+        from agi.sessions.runner import Runner
+
         return Runner(
             self.log,
             self.sites,
@@ -227,7 +275,7 @@ class Harness:
         notices = [ev.Notice(code="setting_ignored", message=warning) for warning in site.config.warnings]
         await self.log.append(session_id, [(None, data) for data in (created, *also, *notices)], check=check)
         await self.log.mirrored()
-        self._warmer.begin(site, agent, command, self.registry.definitions())
+        self._warmer.begin(site, agent, command, lambda: self.registry.definitions())
         return self.session(session_id)
 
     async def fork_session(self, session_id: str, command: commands.ForkSession) -> Session:
@@ -242,6 +290,17 @@ class Harness:
             await site.models.look_around(command.provider)
             site.models.describe(command.provider, command.model)
         return self.session(await fork_session(self.log, session_id, command))
+
+    async def verify_log(self, session_id: str, head: str = "") -> LogCheck:
+        """Look whether a session's log is as it was written; `head` is the hash of an event that somebody kept."""
+        from agi.eventlog.verify import LogFiles  # late: hardly any run looks
+        from agi.views.tables import anchor
+
+        await self._ready()
+        self.state(session_id)
+        await self.log.mirrored()
+        files = LogFiles(self.log.folder, self.log.path)
+        return await asyncio.to_thread(files.check, session_id, anchor, head)
 
     async def update_session(self, session_id: str, command: commands.UpdateSession) -> Session:
         """Change a session's settings."""
@@ -310,13 +369,19 @@ class Harness:
         return await collect(self.log, policy, self._delete, dry_run=command.dry_run)
 
     async def post_message(self, session_id: str, command: commands.PostMessage) -> Posted:
-        """Add a message and, unless told otherwise, have it answered: now, or after what is running."""
+        """Add a message and, unless told otherwise, have it answered: now, or after or by what is running."""
+        from agi.loop.schemas import checked_schema
+        from agi.sessions.composing import compose, message_parts
+        from agi.sessions.queue import check_steering
+
         await self._ready()
+        check_steering(command)
         state = self.state(session_id)
         parts = await message_parts(command, self.session_folder(session_id))
         checked_schema(command.options)
-        run = command.role == "user" and (state.auto_run if command.auto_run is None else command.auto_run)
-        message = compose(session_id, command.role, parts)
+        wanted = state.auto_run or command.mode != "queue" if command.auto_run is None else command.auto_run
+        run = command.role == "user" and wanted
+        message = compose(session_id, command.role, parts, client=command.client or "")
         if not run:
             await self.log.append(session_id, [(None, ev.MessageAdded(message=message, run=False))])
             return Posted(message_id=message.id, turn_id=None, queued=False)
@@ -329,8 +394,10 @@ class Harness:
             approval_timeout_s=command.approval_timeout_s,
             preflight=command.preflight,
         )
-        queued = QueuedTurn(turn_id=new_id(TURN), message_id=message.id, asked=asked)
-        busy = await asyncio.shield(self._begin(state, queued, message))
+        mode: Mode = "queue" if command.mode == "queue" else "steer"  # the place in line is the same
+        queued = QueuedTurn(turn_id=new_id(TURN), message_id=message.id, asked=asked, mode=mode)
+        interrupts = command.mode == "interrupt"
+        busy = await asyncio.shield(self._begin(state, queued, message, interrupts=interrupts))
         return Posted(message_id=message.id, turn_id=queued.turn_id, queued=busy)
 
     async def _restore(self, state: SessionState) -> None:
@@ -343,6 +410,8 @@ class Harness:
 
     async def add_context(self, session_id: str, messages: Sequence[commands.OneShotMessage]) -> None:
         """Put an earlier conversation into the session, as if it had been held here; nothing of it is answered."""
+        from agi.sessions.composing import compose
+
         await self._ready()
         self.state(session_id)
         said = [compose(session_id, one.role, (Text(text=one.content, id=new_id(PART)),)) for one in messages]
@@ -350,9 +419,19 @@ class Harness:
             await self.log.append(session_id, [(None, ev.MessageAdded(message=one, run=False)) for one in said])
 
     async def _begin(
-        self, state: SessionState, queued: QueuedTurn, message: Message | None, allowed: Check | None = None
+        self,
+        state: SessionState,
+        queued: QueuedTurn,
+        message: Message | None,
+        allowed: Check | None = None,
+        *,
+        interrupts: bool = False,
     ) -> bool:
         """Put a turn in line and see that it runs; True if it has to wait. An idle session starts it in one commit."""
+        from agi.sessions.composing import title_of
+        from agi.sessions.contexts import first_head
+        from agi.sessions.runner import look_around, turn_started
+
         await self._restore(state)
         site = self.site(state.workspace_path)
         await look_around(site, state, queued)
@@ -363,7 +442,8 @@ class Harness:
         if message is not None:
             if state.title is None:
                 entries.append((None, ev.SessionUpdated(title=title_of(message))))
-            added = ev.MessageAdded(message=message, run=True, queued=busy, asked=queued.asked)
+            mode = UNSET if queued.mode == "queue" else queued.mode
+            added = ev.MessageAdded(message=message, run=True, queued=busy, asked=queued.asked, mode=mode)
             entries.append((queued.turn_id, added))
         else:
             requested = ev.TurnRequested(message_id=queued.message_id, retry_of=queued.retry_of, asked=queued.asked)
@@ -379,11 +459,18 @@ class Harness:
                 return False
             except Conflict:
                 busy = True  # somebody was faster, or another process runs it: wait in line
-        await self.log.append(state.id, entries, check=allowed)
+        stopped: list[str] = []
+        said = with_interrupt(state.id, entries, stopped) if interrupts else entries
+        await self.log.append(state.id, said, check=allowed)
         self.runners.ensure(state.id)
+        for turn_id in stopped:
+            for one in self._canceled_with(state.id, commands.Cancel(turn_id=turn_id)):
+                await self._stop(one, INTERRUPTED_ABOVE)
         return busy
 
     def _idle_check(self, session_id: str, taken: list[Lease], allowed: Check | None) -> Check:
+        from agi.sessions.runner import take_lease_check
+
         take = take_lease_check(session_id, self.log.owner, taken)
 
         def check(db: sqlite3.Connection) -> None:
@@ -409,6 +496,9 @@ class Harness:
 
     async def approve(self, session_id: str, command: commands.Approve) -> tuple[Grant, ...]:
         """Answer a pending approval; the turn that waits for it goes on. Gives what is remembered of the answer."""
+        from agi.sessions.approvals import give_answer
+        from agi.sessions.grants import keep_grants
+
         await self._ready()
         if pool.children(self.log.db, session_id):
             from agi.sessions.below import asked_by  # late: most sessions have no workers
@@ -453,12 +543,16 @@ class Harness:
 
     def grants(self, session_id: str | None = None) -> list[Grant]:
         """What people allowed for longer than one call: in one session, or in all of them and in every workspace."""
+        from agi.sessions.grants import list_grants, session_grants
+
         if session_id is not None:
             return session_grants(self.log, session_id)
         return list_grants(self.log, self.settings.home_config)
 
     async def revoke_grant(self, grant_id: str, session_id: str | None = None) -> None:
         """Ask again about what was allowed; raises NotFound."""
+        from agi.sessions.grants import revoke_grant, revoke_session_grant
+
         if session_id is not None:
             await revoke_session_grant(self.log, session_id, grant_id)
         else:
@@ -545,24 +639,31 @@ class Harness:
         return self._undoing
 
     async def wait_turn(self, session_id: str, turn_id: str) -> Turn:
-        """Return once the turn has ended, or the session is gone."""
+        """Return once the turn has ended, or the session is gone; one whose message another took up ends with that."""
         heard = asyncio.Event()
 
         def listen(event: ev.Event) -> None:
-            if event.type == "session_deleted" or (event.turn_id == turn_id and event.type in ENDINGS):
+            if event.type == "session_deleted" or event.type in ENDINGS:
                 heard.set()
 
         self.log.listen(session_id, listen)
         try:
-            while (turn := queries.turn(self.log.db, session_id, turn_id)).status in ("queued", "running"):
-                heard.clear()
-                await heard.wait()
-            return turn
+            while True:
+                turn = queries.turn(self.log.db, session_id, turn_id)
+                if turn.steered_into:
+                    turn_id = turn.steered_into
+                elif turn.status in ("queued", "running"):
+                    heard.clear()
+                    await heard.wait()
+                else:
+                    return turn
         finally:
             self.log.hub.unlisten(session_id, listen)
 
     async def add_attachment(self, session_id: str, filename: str, mime_type: str, data: bytes) -> ev.AttachmentAdded:
         """Store a file with the session."""
+        from agi.sessions.attachments import store
+
         self.state(session_id)
         added = await asyncio.to_thread(store, self.session_folder(session_id), filename, mime_type, data)
         await self.log.append(session_id, [(None, added)])
@@ -575,6 +676,8 @@ class Harness:
 
     def fetch_file(self, session_id: str, *names: str) -> StoredFile:
         """Find a stored file of a session."""
+        from agi.sessions.attachments import fetch
+
         self.state(session_id)
         return fetch(self.session_folder(session_id), *names)
 
@@ -600,6 +703,28 @@ class Harness:
         else:
             found = queries.list_sessions(self.log.db, limit=limit, before=before, unlisted=unlisted)
         return [state.public(self.log.epoch) for state in found]
+
+    @property
+    def watching(self) -> Watching:
+        """The list of all sessions, and who watches it."""
+        if self._watching is None:
+            from agi.sessions.watching import Watching  # late: only who shows a list needs it
+
+            self._watching = Watching(self.log, self.site)
+        return self._watching
+
+    def inbox(self) -> Inbox:
+        """Everything that waits for a person, in all sessions."""
+        from agi.sessions.overview import inbox  # late, likewise
+
+        return inbox(self.log.db)
+
+    def usage(self, *, days: int, utc_offset: int = 0, session_id: str = "") -> UsageReport:
+        """What model calls used in the last days."""
+        from agi.views import usage
+
+        now = int(time.time() * 1000)
+        return usage.report(self.log.db, now_ms=now, days=days, utc_offset=utc_offset, session_id=session_id)
 
     def messages(self, session_id: str, *, limit: int, before: str | None) -> tuple[list[Message], bool]:
         """A page of a session's messages, and whether there are earlier ones."""
@@ -632,14 +757,17 @@ class Harness:
         if not self._foreign:
             return 0
         touched = await disown(self.log)
-        claim(self.folder, self.settings.home_config)
+        origin = claim(self.folder, self.settings.home_config)
+        if not self.settings.database:
+            mark(self.log.path, origin)
         self._foreign = False
         return touched
 
     async def recover(self) -> int:
         """Take up every turn that is open or queued and that no living process runs; returns how many sessions."""
         await self.own_log()
-        await self.jobs.close_dead()
+        if queries.sessions_with_jobs(self.log.db):
+            await self.jobs.close_dead()
         if pool.has_rows(self.log.db):
             await self.crew.catch_up()
         found = [one for one in queries.live_sessions(self.log.db) if leases.is_free(self.log.db, one)]
@@ -649,16 +777,23 @@ class Harness:
 
     async def close(self) -> None:
         """Stop: running turns stay open in the log and go on at the next start."""
-        await self._warmer.close()
+        if "_warmer" in self.__dict__:
+            await self._warmer.close()
+        if self._watching is not None:
+            self._watching.close()
         if self._titling is not None:
             await self._titling.close()
         await self.runners.close()
         if self._crew is not None:
             await self._crew.close()
-        await self.jobs.close()
+        if "jobs" in self.__dict__:
+            await self.jobs.close()
         await self.memory.close()
         await self.sites.close()
-        close_store(self.folder)
+        if "agi.checkpoints.opened" in sys.modules:  # else nothing has been opened
+            from agi.checkpoints.opened import close_store
+
+            close_store(self.folder)
         await self.log.close()
 
     async def _ready(self) -> None:
@@ -667,6 +802,12 @@ class Harness:
             raise Unavailable("The daemon is shutting down.", hint="Try again in a moment.")
         if self._foreign:
             await self.own_log()
+
+
+def _nothing_seen(session_id: str) -> Seen:
+    from agi.editing.seen import Seen
+
+    return Seen()
 
 
 def _ignore_state(folder: Path) -> None:

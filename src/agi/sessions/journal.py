@@ -24,10 +24,12 @@ from agi.protocol.events import (
     VerificationCompleted,
 )
 from agi.protocol.messages import Message, Usage
+from agi.sessions.turns import take_up, to_take_up
 from agi.views import queries, told
 from agi.views.compactions import in_force
+from agi.views.folding import fold
 from agi.views.ledger import Ledger
-from agi.views.state import Agreed, SessionState, TurnState, fold
+from agi.views.state import Agreed, SessionState, TurnState
 
 if TYPE_CHECKING:
     from agi.views.recorded import Recorded
@@ -63,13 +65,22 @@ class Journal:
         self._under_way: asyncio.Future[list[Event]] | None = None
         self._seq = seq
         self._compaction: tuple[int, ContextCompacted | None] = (0, None)
+        self._state: SessionState | None = None
+        """As it was read in this round of the event loop; one stretch of work asks a dozen times."""
 
     def state(self) -> SessionState:
-        """The session as the log has it, or will have it once what is deferred is written."""
-        state = queries.session_state(self._log.db, self.session_id)
-        for data in self._deferred:
-            fold(state, Event.of(state.last_seq, state.updated_at, self.session_id, self.turn_id, data))
-        return state
+        """The session as the log has it, or will have it once what is deferred is written; not to be changed."""
+        if self._state is None:
+            state = queries.session_state(self._log.db, self.session_id)
+            for data in self._deferred:
+                fold(state, Event.of(state.last_seq, state.updated_at, self.session_id, self.turn_id, data))
+            self._state = state
+            asyncio.get_running_loop().call_soon(self._forget)
+        return self._state
+
+    def _forget(self) -> None:
+        """What was read is old: something else may have been done meanwhile, here or in another process."""
+        self._state = None
 
     def turn(self) -> TurnState:
         """The turn, likewise."""
@@ -141,9 +152,14 @@ class Journal:
             if state.id != own.id and state.workspace_path == own.workspace_path:
                 yield state
 
+    def heard(self, seq: int) -> None:
+        """Everybody was told of this event; what is said from now on comes behind it."""
+        self._seq = max(self._seq, seq)
+
     def defer(self, *data: EventData) -> None:
         """Remember events that become durable together with the next ones."""
         self._deferred += data
+        self._forget()
 
     async def emit(self, *data: EventData) -> None:
         """Append what was spoken, what was deferred and these; returns when all of it is durable."""
@@ -162,6 +178,25 @@ class Journal:
 
         await self._append(found)
 
+    async def steered(self) -> list[Message]:
+        """What people said to this turn and it has not taken up yet; once this returns it has, durably.
+
+        Which messages these are is found where it is written: one that was dropped meanwhile is not taken up, and one
+        that is cannot be edited or dropped any more. A turn that is to stop takes up none: they are answered after it.
+        """
+        if not to_take_up(self.state(), self.turn_id):
+            return []
+        entries = self._gathered(())
+        taken: list[str] = []
+
+        def found(db: sqlite3.Connection) -> list[Entry]:
+            queue = to_take_up(queries.session_state(db, self.session_id), self.turn_id)
+            taken[:] = [one.message_id for one in queue]
+            return [*entries, *take_up(queue, self.turn_id)]
+
+        await self._append(found)
+        return queries.messages_by_id(self._log.db, self.session_id, taken)
+
     async def keep_spoken(self) -> None:
         """Log what was shown, so that a stop of the process loses none of it."""
         spoken = self._take()
@@ -172,6 +207,7 @@ class Journal:
         spoken = self._take()
         entries: list[Entry] = [(self.turn_id, one) for one in (*spoken, *self._deferred, *data)]
         self._deferred.clear()
+        self._forget()
         self._logged, self._wait = 0, FIRST_WAIT_S
         return entries
 
@@ -179,7 +215,7 @@ class Journal:
         before = self._under_way
         appended = self._keep(self._log.append_nowait(self.session_id, entries, lease=self.lease))
         events = await asyncio.shield(appended)
-        self._seq = events[-1].seq
+        self.heard(events[-1].seq if events else 0)
         if before is not None:
             before.result()  # done before ours, as appends are in order; raises what went wrong there
 

@@ -29,6 +29,8 @@ PAUSE_S = 0.03
 """How long it is left alone between two slices, while nobody waits."""
 LOOK_S = 5.0
 """How often a daemon looks whether there is something to index."""
+FIRST_LOOK_S = 0.5
+"""When it looks first: who started it is about to ask something else."""
 PATIENCE_S = 0.15
 """How long a search waits for what is not indexed yet."""
 
@@ -77,6 +79,7 @@ class Memory:
             await asyncio.gather(self._keeper, return_exceptions=True)
 
     async def _follow(self) -> None:
+        await asyncio.sleep(FIRST_LOOK_S)
         while True:
             try:
                 while await self._advance():  # noqa: ASYNC110 - it does the work it waits for

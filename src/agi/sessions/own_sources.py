@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agi.context.base import Source
 from agi.workspace.repository import repository_root
 
 if TYPE_CHECKING:
+    from agi.context.base import Source
     from agi.context.sources import RepoMap, SelectedFiles
     from agi.sessions.sites import Site
 
@@ -52,8 +52,10 @@ class OwnSources:
         if root not in self._choices:
             from agi.context.sources import SelectedFiles  # late: only a repository needs it
             from agi.index.selecting import Selector
+            from agi.index.shared import shared
 
-            self._choices[root] = SelectedFiles(Selector(site.workspace, root / _DATA / _CACHE))
+            index = shared().of(site.workspace)
+            self._choices[root] = SelectedFiles(Selector(site.workspace, root / _DATA / _CACHE, index=index))
         return self._choices[root]
 
     def close(self) -> None:

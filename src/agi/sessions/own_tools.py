@@ -6,19 +6,21 @@ May import: tools, usertools, mcp, sessions.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from agi.protocol.tools import ToolDefinition
-from agi.tools.base import Registry
-from agi.usertools.base import ToolProblem, UserTools
-from agi.usertools.loading import UserToolLoader, is_there
+from agi.usertools.base import ToolProblem
 
 if TYPE_CHECKING:
     from agi.protocol.mcp import McpProblem
     from agi.sessions.sites import Site
+    from agi.tools.base import Registry
+    from agi.usertools.base import UserTools
+    from agi.usertools.loading import UserToolLoader
 
 
 class ToolList(Struct, frozen=True, kw_only=True):
@@ -44,7 +46,12 @@ class OwnTools:
 
     def __init__(self, is_trusted: Callable[[Path], bool]) -> None:
         self._is_trusted = is_trusted
-        self._loader = UserToolLoader()
+
+    @cached_property
+    def _loader(self) -> UserToolLoader:
+        from agi.usertools.loading import UserToolLoader  # late: only a turn needs it
+
+        return UserToolLoader()
 
     async def at(self, site: Site, registry: Registry) -> UserTools:
         """The tools a workspace has of its own, as they are now."""
@@ -59,6 +66,8 @@ class OwnTools:
 
     def may_be_at(self, site: Site) -> bool:
         """Whether a workspace may have some; tells at once."""
+        from agi.usertools.loading import is_there  # late, as above
+
         return is_there(site.workspace.root) or site.own_servers.may_be_at(site)
 
     async def joined(self, site: Site, registry: Registry, *, start: bool = False) -> Joined:

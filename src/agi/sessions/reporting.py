@@ -60,9 +60,10 @@ class Reporting:
 
     async def ended(self, agent_id: str) -> None:
         """Say in the parent's log what came of a worker, if it has ended and that was not said."""
-        state = self._results.worker(agent_id)
-        worker, turn_id = state.worker, state.last_turn_id or ""
-        if worker is None or not worker.parent_session_id or not turn_id or state.turn is not None or state.queue:
+        worker = self._results.worker(agent_id).worker
+        turn_id = self._works_on(worker.parent_session_id, agent_id) if worker else ""
+        state = self._results.worker(agent_id)  # behind that: what it is told from now on is another turn
+        if worker is None or not turn_id or state.turn is not None or state.queue:
             return
         result = await self._results.result(agent_id)
         data = ev.WorkerCompleted(agent_id=agent_id, session_id=agent_id, worker_turn_id=turn_id, result=result)
@@ -71,6 +72,13 @@ class Reporting:
             data,
             lambda mark: mark is not None and not mark.is_over and mark.turn_id == turn_id,
         )
+
+    def _works_on(self, parent: str, agent_id: str) -> str:
+        """The turn whose end the parent was not told yet; its last may be another, if that one was dropped."""
+        with suppress(AgiError):  # the parent may be gone
+            mark = queries.session_state(self._log.db, parent).workers.get(agent_id) if parent else None
+            return mark.turn_id if mark is not None and not mark.is_over else ""
+        return ""
 
     async def merged(self, parent: str, data: ev.WorkerMerged) -> None:
         """Say in the parent's log what became of a worker's changes."""

@@ -84,6 +84,7 @@ class Runner:
         self._turn_id = ""
         self._compaction: asyncio.Task[None] | None = None
         self._people: Approvals | None = None
+        self._journal: Journal | None = None
         self._seen = seen
         self._on_answered = on_answered
         self._team = team
@@ -169,7 +170,7 @@ class Runner:
         turn = state.turn
         if turn is None or self._lease is None:
             return
-        journal = Journal(self._log, self.session_id, turn.id, self._lease, state.last_seq)
+        journal = self._journal = Journal(self._log, self.session_id, turn.id, self._lease, state.last_seq)
         self._people = None
         began = time.monotonic()
         try:
@@ -306,6 +307,7 @@ class Runner:
             checkpoints=config.checkpoints,
             was_noticed=journal.was_noticed,
             skills=site.skills,
+            redactor=self._log.redactor,
             approved=journal.approved,
             jobs=TurnJobs(self._jobs, self.session_id, turn.id, journal.emit) if self._jobs else None,
             memory=self._memory.of(state.id, state.project_path) if self._memory else None,
@@ -343,6 +345,8 @@ class Runner:
             self._turn_task.cancel()
 
     def _hear(self, event: ev.Event) -> None:
+        if self._journal is not None:
+            self._journal.heard(event.seq)
         if event.type == "cancel_requested" and event.turn_id:
             self.cancel_turn(event.turn_id)
         elif self._compaction and isinstance(event.data, ev.CompactionFailed) and event.data.code == "canceled":

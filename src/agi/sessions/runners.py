@@ -8,13 +8,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 from agi.errors import AgiError, Conflict, NotFound
 from agi.eventlog import leases
 from agi.eventlog.base import Lease
 from agi.eventlog.log import EventLog
-from agi.sessions.runner import Runner
 from agi.views import queries
+
+if TYPE_CHECKING:
+    from agi.sessions.runner import Runner
 
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 60.0
@@ -39,6 +42,10 @@ class Runners:
 
     def __contains__(self, session_id: str) -> bool:
         return session_id in self._tasks or session_id in self._held
+
+    def running(self) -> tuple[str, ...]:
+        """The sessions that run in this process just now."""
+        return tuple(self._tasks)
 
     @asynccontextmanager
     async def hold(self, session_id: str) -> AsyncIterator[None]:

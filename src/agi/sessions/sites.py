@@ -13,25 +13,12 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from agi.agents.base import Agent, Agents
 from agi.agents.load import load_agents
 from agi.config import Config, Flags, load_config
-from agi.config.grants import WorkspaceGrants
 from agi.config.load import rules_commands
-from agi.config.notes import read_notes
-from agi.config.resources import bound_to
-from agi.context.assembling import assemble
-from agi.context.base import NOTES, SKILLS, Context, Piece, Source
-from agi.context.budgets import budgets_for
-from agi.context.prefix import full_pieces, notes_piece, skills_piece
-from agi.context.rules import find_rules
 from agi.errors import ConfigError
-from agi.models.base import Model
-from agi.models.breaker import Breaker
 from agi.models.facts import Facts
 from agi.models.resolve import Models
-from agi.protocol.grants import Grant
-from agi.protocol.tools import ToolDefinition
 from agi.redaction import Redactor
 from agi.sessions.cells import Cells
 from agi.sessions.origin import own_cache
@@ -43,10 +30,17 @@ from agi.trust import trust_state
 from agi.workspace.handle import Workspace
 
 if TYPE_CHECKING:
+    from agi.agents.base import Agent, Agents
+    from agi.context.base import Context, Piece, Source
+    from agi.models.base import Model
+    from agi.models.breaker import Breaker
     from agi.net.route import Proxies
+    from agi.protocol.grants import Grant
+    from agi.protocol.tools import ToolDefinition
     from agi.sandbox.cell import Cell
     from agi.skills.loading import Skills
 
+# What a site needs only for a turn is imported by the first: a daemon that nobody has asked anything does without.
 _FILES = (
     ".agi/config.json",
     ".agi/agents.json",
@@ -99,6 +93,11 @@ class Site(Struct, frozen=True, kw_only=True):
         self, agent: Agent, provider: str, model: str, session_prompt: str | None, tools: Sequence[ToolDefinition]
     ) -> Context:
         """What a model of this provider is told before anything else, as it is now; a small one is told little."""
+        from agi.context.assembling import assemble
+        from agi.context.base import SKILLS
+        from agi.context.prefix import full_pieces
+        from agi.context.rules import find_rules
+
         if self.models.is_small(provider):
             from agi.context.small import small_pieces  # late: few use such a model
 
@@ -112,6 +111,8 @@ class Site(Struct, frozen=True, kw_only=True):
 
     def _constitutions(self) -> list[Piece]:
         """The documents of rules that the user bound to the repository here."""
+        from agi.config.resources import bound_to
+
         bound = bound_to(self.home_config, self.project)
         if not bound:
             return []
@@ -121,6 +122,10 @@ class Site(Struct, frozen=True, kw_only=True):
 
     def _notes_told(self) -> list[Piece]:
         """What the user pinned for the workspace."""
+        from agi.config.notes import read_notes
+        from agi.context.base import NOTES, Piece
+        from agi.context.prefix import notes_piece
+
         try:
             notes = read_notes(self.home_config, self.project)
         except ConfigError as error:
@@ -134,6 +139,7 @@ class Site(Struct, frozen=True, kw_only=True):
         can_load = any(tool.name == "skill" for tool in tools)
         if not tokens or not can_load or not self.own_skills.may_be_at(self.workspace):
             return []
+        from agi.context.prefix import skills_piece
         from agi.skills.catalogue import catalogue  # late: most workspaces have none
 
         found = self.skills().all().skills
@@ -142,6 +148,9 @@ class Site(Struct, frozen=True, kw_only=True):
 
     def nested(self, provider: str, model: str, paths: Sequence[str]) -> Context:
         """The rules of folders below the root that calls were about."""
+        from agi.context.assembling import assemble
+        from agi.context.base import Context
+
         if not paths or self.models.is_small(provider):
             return Context()
         from agi.context.nested import folders_of, nested_rules  # late: a first turn has been nowhere yet
@@ -152,6 +161,8 @@ class Site(Struct, frozen=True, kw_only=True):
 
     def budgets(self, provider: str, model: str) -> Mapping[str, int]:
         """What each section may cost for a model."""
+        from agi.context.budgets import budgets_for
+
         skills = self.config.skills.max_tokens if self.config.skills.enabled else 0
         return budgets_for(self.config.context, skills, self.facts.window(provider, model))
 
@@ -214,6 +225,8 @@ class Sites:
 
     def breaker(self, site: Site, provider: str) -> Breaker:
         """How a provider has fared lately, in every workspace that asks it at the same address with the same key."""
+        from agi.models.breaker import Breaker
+
         settings = site.config.provider(provider)
         key = (provider, settings.base_url, settings.api_key)
         found = self._breakers.get(key)
@@ -223,6 +236,8 @@ class Sites:
 
     def grants(self, site: Site) -> Callable[[], tuple[Grant, ...]]:
         """What the user allows in a workspace until it is revoked, as it is whenever asked; nothing without trust."""
+        from agi.config.grants import WorkspaceGrants
+
         return WorkspaceGrants(self._home_config, site.project) if site.trusted else tuple
 
     def get(self, path: str | Path) -> Site:

@@ -34,6 +34,7 @@ from agi.workspace.handle import Workspace
 
 if TYPE_CHECKING:
     from agi.editing.seen import Seen
+    from agi.redaction import Redactor
     from agi.sandbox.cell import Cell
     from agi.sessions.checkpointing import Checkpoints
     from agi.skills.loading import Skills
@@ -72,7 +73,9 @@ class Toolbox:
         checkpoints: CheckpointPolicy = CheckpointPolicy(),  # noqa: B008 - frozen
         was_noticed: Callable[[str], bool] = lambda code: False,
         skills: Callable[[], Skills] | None = None,
+        redactor: Redactor | None = None,
     ) -> None:
+        self._redactor = redactor
         self._jobs = jobs
         self._memory = memory
         self._registry = registry
@@ -95,10 +98,16 @@ class Toolbox:
         self._was_noticed = was_noticed
         self._skills = skills
         self._checkpoints: Checkpoints | None = None
+        self._definitions: tuple[tuple[ToolDefinition, ...], tuple[ToolDefinition, ...]] | None = None
+        """What is offered, and what of it this agent is."""
 
     def definitions(self) -> tuple[ToolDefinition, ...]:
         """What this agent is offered; it may use what was held back only for want of room, once it found it."""
-        return tuple(tool for tool in self._registry.offered() if is_listed(tool, self._agent.tools))
+        offered = self._registry.offered()
+        if self._definitions is None or self._definitions[0] is not offered:
+            own = tuple(tool for tool in offered if is_listed(tool, self._agent.tools))
+            self._definitions = (offered, own)
+        return self._definitions[1]
 
     def find(self, name: str) -> ToolDefinition | None:
         """Look up any tool, allowed or not."""
@@ -120,6 +129,8 @@ class Toolbox:
             granted=self._grants(),
             ground=ground,
         )
+        if decision.verdict != "deny":
+            self._say_what_holds(call)  # before anybody is asked
         if decision.verdict != "ask" or not ground.runs:
             return decision
         told = "; ".join(ground.runs)[:SHOWN_COMMANDS]
@@ -143,7 +154,7 @@ class Toolbox:
         agreed = self._approved(call.id)
         if not self._is_what_was_approved(call, agreed.arguments):
             return failed(call, "Its arguments are not those that were approved, so it was not run.")
-        output = _Output(call.id, self._note)
+        output = _Output(call.id, self._note, self._redactor)
         context = ToolContext(
             workspace=self._workspace,
             artifacts=self._session_folder / "artifacts" / self._turn_id,
@@ -158,8 +169,8 @@ class Toolbox:
             accepted=agreed.hunks,
             remark=agreed.reason,
             skills=self._skills() if self._skills is not None and call.name == "skill" else None,
+            redactor=self._redactor,
         )
-        self._say_what_holds(call)
         try:
             result = await self._watched(call, lambda: self._registry.invoke(context, call))
         finally:
@@ -231,11 +242,12 @@ class Toolbox:
 
 
 class _Output:
-    """Gathers a call's output into pieces worth an event, up to a limit."""
+    """Gathers a call's output into pieces worth an event, up to a limit; none of them ends within a secret."""
 
-    def __init__(self, call_id: str, note: Callable[[EventData], None]) -> None:
+    def __init__(self, call_id: str, note: Callable[[EventData], None], redactor: Redactor | None) -> None:
         self._call_id = call_id
         self._note = note
+        self._redactor = redactor
         self._pieces: dict[Channel, list[str]] = {}
         self._size = 0
         self._offsets: dict[Channel, int] = {}
@@ -257,17 +269,24 @@ class _Output:
     def close(self) -> None:
         """What is left is in the result; only a call that has been telling must tell its end too."""
         if self._offsets:
-            self._flush()
-        elif self._timer is not None:
+            self._flush(is_last=self._left > 0)  # at the limit, what was cut off may be the rest of a secret
+        if self._timer is not None:
             self._timer.cancel()
 
-    def _flush(self) -> None:
+    def _flush(self, *, is_last: bool = False) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         pieces, self._pieces, self._size = self._pieces, {}, 0
         for channel, texts in pieces.items():
-            chunk = "".join(texts)
+            text = "".join(texts)
+            held = 0 if is_last or self._redactor is None else self._redactor.unfinished(text)
+            chunk = text[: len(text) - held]
+            if held:
+                self._pieces[channel] = [text[len(chunk) :]]
+                self._size += held
+            if not chunk:
+                continue
             offset = self._offsets.get(channel, 0)
             self._note(ToolOutputDelta(tool_call_id=self._call_id, channel=channel, chunk=chunk, offset=offset))
             self._offsets[channel] = offset + len(chunk)

@@ -6,17 +6,23 @@ Pure, or looked at where it is written. May import: errors, config, protocol, ev
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable, Iterable
 
 import msgspec
+from msgspec import UNSET
 
 from agi.config import Config
 from agi.errors import Conflict
 from agi.eventlog.base import Check, Entry
 from agi.protocol import events as ev
 from agi.protocol.policies import Budget, Budgets
+from agi.protocol.sessions import QueuedTurn, TurnOptions
 from agi.views import queries
 from agi.views.state import SessionState
 
+INTERRUPTED = "Interrupted by the next message."
+INTERRUPTED_ABOVE = "What it worked for was interrupted by the next message."
+STEERED = "Its message was taken up by the turn that was running."
 CUT_SHORT = ("budget_exhausted", "max_steps", "loop_detected")
 """A turn that ended like this was answered only as far as it came, so it can go on."""
 
@@ -40,6 +46,47 @@ def cancel_entries(state: SessionState, turn_ids: list[str], reason: str) -> lis
         entries.append((turn_id, ev.CancelRequested(reason=reason) if stops else ev.TurnCanceled(reason=reason)))
     if running is None and len(turn_ids) == len(state.queue):
         entries.append((turn_ids[-1], ev.SessionCanceled()))
+    return entries
+
+
+def with_interrupt(
+    session_id: str, entries: list[Entry], stopped: list[str]
+) -> Callable[[sqlite3.Connection], list[Entry]]:
+    """Say something and stop the running turn, at once: so neither it nor what waits comes in between.
+
+    Which turn that is comes to stand in `stopped`.
+    """
+
+    def found(db: sqlite3.Connection) -> list[Entry]:
+        turn = queries.session_state(db, session_id).turn
+        stopped[:] = [turn.id] if turn is not None and not turn.cancel_requested else []
+        return [*entries, *((one, ev.CancelRequested(reason=INTERRUPTED)) for one in stopped)]
+
+    return found
+
+
+def to_take_up(state: SessionState, turn_id: str | None) -> list[QueuedTurn]:
+    """The messages that a running turn takes up at its next step; none if it is about to stop.
+
+    One that interrupted an earlier turn stands in the same line and may ask for more; that has a turn of its own.
+    """
+    turn = state.turn
+    if turn is None or turn.id != turn_id or turn.cancel_requested:
+        return []
+    return [one for one in state.queue if one.mode == "steer" and not asks_for_more(one.asked)]
+
+
+def asks_for_more(asked: TurnOptions) -> bool:
+    """Whether a message wants to be answered otherwise than the turn that runs answers."""
+    return bool(asked.agent or asked.provider or asked.model or asked.options or asked.preflight)
+
+
+def take_up(queue: Iterable[QueuedTurn], turn_id: str | None) -> list[Entry]:
+    """What is written when a turn takes up messages: each is its own now, and the turn that waited for it is over."""
+    entries: list[Entry] = []
+    for one in queue:
+        entries.append((turn_id, ev.MessageSteered(message_id=one.message_id, queued_turn_id=one.turn_id)))
+        entries.append((one.turn_id, ev.TurnCanceled(reason=STEERED, steered_into=turn_id or UNSET)))
     return entries
 
 

@@ -6,13 +6,13 @@ In the background; whatever goes wrong is told when somebody asks. May import: e
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol, runtime_checkable
 
 from agi.agents.base import Agent
 from agi.errors import AgiError
 from agi.models.resolve import Choice
-from agi.policy.approval import is_listed
 from agi.protocol.commands import CreateSession
 from agi.protocol.tools import ToolDefinition
 from agi.sessions.sites import Site
@@ -26,13 +26,17 @@ class Warming(Protocol):
         """Read what is known before the first question."""
 
 
+Tools = Callable[[], tuple[ToolDefinition, ...]]
+"""What there is, worked out only for a model that reads ahead."""
+
+
 class Warmer:
     """The readings that are under way."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def begin(self, site: Site, agent: Agent, command: CreateSession, tools: tuple[ToolDefinition, ...]) -> None:
+    def begin(self, site: Site, agent: Agent, command: CreateSession, tools: Tools) -> None:
         """Have the session's model read ahead, if it is one that should."""
         task = asyncio.create_task(_warm(site, agent, command, tools), name="warming a small model")
         self._tasks.add(task)
@@ -45,7 +49,7 @@ class Warmer:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
-async def _warm(site: Site, agent: Agent, command: CreateSession, tools: tuple[ToolDefinition, ...]) -> None:
+async def _warm(site: Site, agent: Agent, command: CreateSession, tools: Tools) -> None:
     with suppress(AgiError):
         if not site.models.is_small(_choice(site, agent, command).provider):
             return
@@ -53,7 +57,9 @@ async def _warm(site: Site, agent: Agent, command: CreateSession, tools: tuple[T
         choice = _choice(site, agent, command)
         model = site.models.resolve(choice.provider, choice.model)
         if isinstance(model, Warming):
-            offered = tuple(tool for tool in tools if is_listed(tool, agent.tools))
+            from agi.policy.approval import is_listed  # late: most models are not small
+
+            offered = tuple(tool for tool in tools() if is_listed(tool, agent.tools))
             head = site.context(agent, choice.provider, choice.model, command.system_prompt, offered)
             await model.warm(head.system, offered)
 

@@ -19,14 +19,15 @@ from textual.timer import Timer
 from agi.client.base import Client
 from agi.config.daemon import DaemonRecord
 from agi.errors import AgiError
-from agi.tui.bars import Status, Title, status_line, title_line
+from agi.protocol.preflight import PendingPreflight
+from agi.tui.bars import Status, Title, queued_row, status_line, title_line
 from agi.tui.boxes import BoxActions
 from agi.tui.commands import is_command, read_command
 from agi.tui.completing import files_of
 from agi.tui.composer import Composer
 from agi.tui.desk import Desk
 from agi.tui.pages import Bar
-from agi.tui.panel import QuestionPanel
+from agi.tui.panel import QuestionPanel, Waiting
 from agi.tui.rows import Rows
 from agi.tui.safe import one_line
 from agi.tui.sending import send
@@ -178,7 +179,7 @@ class AgiApp(BoxActions, App[str], inherit_bindings=False):
         )
         left, right = status_line(status, max(width - 2, 1))
         gap = " " * max(width - 2 - len(left) - len(right), 1)
-        waits = desk.standing is not None and bool(desk.standing.pending)
+        waits = desk.standing is not None and desk.standing.waits_for_you
         self.status_bar.put(
             (f" {left}", "accent" if hint else "faint"), (gap, "faint"), (right, "wait" if waits else "muted")
         )
@@ -191,8 +192,10 @@ class AgiApp(BoxActions, App[str], inherit_bindings=False):
         self.query_one("#news", Rows).put(rows)
 
     def _draw_questions(self) -> None:
-        pending = list(self.desk.standing.pending.values()) if self.desk.standing else []
-        ids = frozenset(one.tool_call_id for one in pending)
+        standing = self.desk.standing
+        pending: list[Waiting] = list(standing.pending.values()) if standing else []
+        pending += [standing.preflight] if standing and standing.preflight else []
+        ids = frozenset(one.turn_id if isinstance(one, PendingPreflight) else one.tool_call_id for one in pending)
         had_focus = self.panel.has_focus
         self.panel.show(pending)
         if ids - self.asked_before:
@@ -205,10 +208,13 @@ class AgiApp(BoxActions, App[str], inherit_bindings=False):
         standing = self.desk.standing
         queue = standing.queue if standing else []
         rows = []
-        for number, one in enumerate(queue[:QUEUE_SHOWN], 1):
+        waits = [one for one in queue if one.mode == "queue"]
+        for one in queue[:QUEUE_SHOWN]:
             text = one_line(self.desk.conversation.waiting.get(one.message_id, "…"), 200)
-            keys = "  (↑ edit)" if number == len(queue) else ""
-            rows.append([(f" ◌ queued {number}  ", "faint"), (text, "text"), (keys, "faint")])
+            keys = ["ctrl+s steer now"] if one in waits[:1] else []
+            keys = ["↑ edit", *keys, "del drop"] if one is queue[-1] else keys
+            name = "steers at the next step" if one.mode == "steer" else f"queued {waits.index(one) + 1}"
+            rows.append(queued_row(name, text, " · ".join(keys), self.size.width))
         if len(queue) > QUEUE_SHOWN:
             rows.append([(f" ◌ and {len(queue) - QUEUE_SHOWN} more: /queue", "faint")])
         self.query_one("#queue", Rows).put(rows)

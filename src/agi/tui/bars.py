@@ -127,13 +127,23 @@ def spent(usage: Usage) -> str:
 def _hints(status: Status, room: int) -> str:
     busy = status.standing is not None and status.standing.is_busy
     hints = (
-        ["⏎ queue", "esc esc stop", "ctrl+s stop and send", "? keys"]
-        if busy
-        else ["⏎ send", "/ commands", "@ files", "? keys"]
+        ["⏎ queue", "ctrl+s steer", "esc esc stop", "? keys"] if busy else ["⏎ send", "/ commands", "@ files", "? keys"]
     )
     while hints and cell_len("  ".join(hints)) > room:
         hints.pop()
     return "  ".join(hints)
+
+
+def queued_row(name: str, text: str, keys: str, width: int) -> list[tuple[str, str]]:
+    """A message that waits, with what can be done about it at the right, as far as there is room."""
+    head = f" ◌ {name}  "
+    room = width - cell_len(head) - 1
+    if keys and room - cell_len(keys) < min(cell_len(text), 12) + 2:
+        keys = ""
+    most = max(room - (cell_len(keys) + 2 if keys else 0), 1)
+    said = text if cell_len(text) <= most else set_cell_size(text, max(most - 1, 0)) + "…"
+    gap = " " * max(room - cell_len(said) - cell_len(keys), 0)
+    return [(head, "faint"), (said, "text"), (gap + keys, "faint")] if keys else [(head, "faint"), (said, "text")]
 
 
 def _joined(parts: list[str]) -> str:

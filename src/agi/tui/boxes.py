@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, cast
 from agi.tui.completing import SHOWN, Completion, completions
 from agi.tui.keys import table as key_table
 from agi.tui.pages import diff_page, text_page
+from agi.tui.plans import PlanQuestion
 from agi.tui.questions import Outcome
+from agi.tui.sending import STEERS, send
 
 if TYPE_CHECKING:
     from agi.tui.app import AgiApp
@@ -81,24 +83,31 @@ class BoxActions:
         else:
             self.me.hint("stopped")
 
-    def key_interrupt_with(self) -> None:
-        """Ctrl-S: stop the running turn and go on with what is in the box, or with what is queued."""
-        self.me.do(self._interrupt_with())
-
-    async def _interrupt_with(self) -> None:
-        from agi.tui.sending import send
-
-        text, shown = self.me.box.whole, self.me.box.text
-        if not self.me.desk.standing or not self.me.desk.standing.is_busy:
+    def key_steer(self) -> None:
+        """Ctrl-S: the running turn is told at its next step: what is in the box, or what waits longest."""
+        standing = self.me.desk.standing
+        if standing is None or not standing.is_busy:
             self.me.hint("nothing is running; enter sends")
-            return
-        if text.strip():
+        elif self.me.box.whole.strip():
+            text, shown = self.me.box.whole, self.me.box.text
             self.me.box.clear_box()
-            await send(self.me, text, shown)
-        elif not self.me.desk.standing.queue:
-            self.me.hint("nothing to go on with; esc esc stops")
-            return
-        await self.me.desk.interrupt()
+            self.me.do(send(self.me, text, shown, "steer"))
+        else:
+            self.me.do(self._promote())
+
+    async def _promote(self) -> None:
+        text = await self.me.desk.steer()
+        self.me.hint(STEERS if text else "nothing waits that could steer")
+
+    def key_drop(self) -> None:
+        """Delete in an empty box: drop the last queued message."""
+        self.me.do(self._drop())
+
+    async def _drop(self) -> None:
+        text = await self.me.desk.unqueue()
+        if text:
+            self.me.desk.conversation.prompts.append(text)
+            self.me.hint("dropped from the queue; up brings it back")
 
     def key_unqueue(self) -> None:
         """Up in an empty box: take the last queued message back, else look at earlier prompts."""
@@ -125,8 +134,11 @@ class BoxActions:
             self.me.do(self._view())
             return
         self.me.screen.set_focus(self.me.box)
+        question = self.me.panel.question
         if outcome.kind == "answer" and outcome.answer is not None:
             self.me.do(self.me.desk.answer(outcome.answer))
+        elif outcome.plan is not None and isinstance(question, PlanQuestion):
+            self.me.do(self.me.desk.answer_plan(question.asked.turn_id, outcome.plan))
         elif outcome.kind == "typed":
             self.me.box.type(outcome.text)
 
@@ -134,9 +146,9 @@ class BoxActions:
         question = self.me.panel.question
         if question is None:
             return
-        title = f"◆ {question.asked.name}: all of it"
+        title = f"◆ {question.title}: all of it"
         text = "\n".join(question.lines)
-        page = diff_page if question.asked.preview else text_page
+        page = diff_page if question.is_diff else text_page
         made = page(title, text, self.me.palette)
         await self.me.push_screen_wait(made)
         question.was_viewed = question.was_viewed or made.saw_end

@@ -19,6 +19,7 @@ CHIP_LINES, CHIP_CHARACTERS = 10, 1024
 LONGEST = 2_000_000
 """Characters that one message may have here."""
 TALLEST = 8
+IN_AN_EMPTY_BOX = {"home": "to_start", "end": "to_end", "ctrl+d": "leave", "delete": "drop"}
 NEW_LINE = frozenset({"shift+enter", "alt+enter", "ctrl+j", "ctrl+enter"})
 
 
@@ -100,7 +101,7 @@ class Composer(TextArea):
             self._recall(-1)
         elif key == "down" and self.cursor_at_last_line:
             self._recall(1)
-        elif self.is_empty and (action := {"home": "to_start", "end": "to_end", "ctrl+d": "leave"}.get(key)):
+        elif self.is_empty and (action := IN_AN_EMPTY_BOX.get(key)):
             self.act(action)
         elif self.is_empty and event.character == "?":
             self.act("keys")

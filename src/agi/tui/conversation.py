@@ -38,6 +38,8 @@ class Conversation:
         self._parts: dict[str, list[str]] = {}
         self._speaker = ""
         self._told = 0
+        self._queued: set[str | None] = set()
+        """The turns that have not begun."""
         self.waiting: dict[str, str] = {}
         """What was said and waits for its turn, by the id of its message."""
         self.prompts: list[str] = []
@@ -51,7 +53,7 @@ class Conversation:
             self.oldest = messages[0].id
         for message in messages:
             if message.id in queued:
-                self.waiting[message.id] = _text(message)
+                self._wait(message, message.turn_id)
             else:
                 self._add(message)
 
@@ -89,11 +91,18 @@ class Conversation:
         match event.data:
             case ev.MessageAdded(message=message, run=run, queued=queued):
                 if queued and run and message.id not in self._known:
-                    self.waiting[message.id] = _text(message)
+                    self._wait(message, event.turn_id)
                     return True
                 return self._add(message)
-            case ev.TurnStarted() as data:
-                return self._begin(event, data)
+            case ev.MessageEdited(message_id=message_id, parts=parts):
+                if message_id in self.waiting:
+                    self.waiting[message_id] = _said(parts)
+                return True
+            case ev.MessageSteered(message_id=message_id):
+                return self._begin(event, message_id)
+            case ev.TurnStarted(message_id=message_id):
+                self._queued.discard(event.turn_id)
+                return self._begin(event, message_id)
             case ev.ModelOutputDelta() as data:
                 return self._delta(event, data)
             case ev.ModelOutputCompleted(message=message):
@@ -159,14 +168,19 @@ class Conversation:
                 self._put(Said(id, f"[{getattr(part, 'mime_type', 'file')}: {name}]", head=head, by_user=True))
         return True
 
-    def _begin(self, event: Event, data: ev.TurnStarted) -> bool:
+    def _wait(self, message: Message, turn_id: str | None) -> None:
+        self.waiting[message.id] = _text(message)
+        self._queued.add(turn_id)
+
+    def _begin(self, event: Event, message_id: str) -> bool:
+        """A message that waited is taken up, by its own turn or by the one that runs."""
         self._speaker = ""
-        text = self.waiting.pop(data.message_id, None)
-        if text is None or data.message_id in self._known:
+        text = self.waiting.pop(message_id, None)
+        if text is None or message_id in self._known:
             return False
-        self._known.add(data.message_id)
+        self._known.add(message_id)
         self.prompts.append(text)
-        self._put(Said(data.message_id, text, head=f"you · {clock(event.ts)}", by_user=True))
+        self._put(Said(message_id, text, head=f"you · {clock(event.ts)}", by_user=True))
         return True
 
     def _delta(self, event: Event, data: ev.ModelOutputDelta) -> bool:
@@ -236,6 +250,9 @@ class Conversation:
         return True
 
     def _end(self, event: Event) -> bool:
+        if isinstance(event.data, ev.TurnCanceled) and event.turn_id in self._queued:
+            self._queued.discard(event.turn_id)
+            return True  # it never began: its row goes, and nothing is said of it
         if isinstance(event.data, ev.TurnCanceled | ev.TurnFailed | ev.TurnCompleted):
             for entry in self.entries[-100:]:
                 if isinstance(entry, Said) and entry.live:
@@ -252,7 +269,8 @@ class Conversation:
     def _head(self, message: Message) -> str:
         if message.role == "tool":
             return ""
-        name = message.origin or (message.agent or "agent" if message.role == "assistant" else "you")
+        aside = f"agi ({message.origin.replace('_', ' ')})" if message.origin else ""
+        name = aside or (message.agent or "agent" if message.role == "assistant" else "you")
         speaker = "agent" if message.role == "assistant" else message.id
         head = f"{name} · {clock(message.created_at)}" if self._speaker != speaker else ""
         self._speaker = speaker
@@ -267,4 +285,8 @@ class Conversation:
 
 
 def _text(message: Message) -> str:
-    return "\n".join(part.text for part in message.parts if isinstance(part, Text))
+    return _said(message.parts)
+
+
+def _said(parts: Sequence[object]) -> str:
+    return "\n".join(part.text for part in parts if isinstance(part, Text))

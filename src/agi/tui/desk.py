@@ -10,11 +10,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from agi.client.base import Client
 from agi.config.daemon import DaemonRecord
 from agi.errors import AgiError, Conflict, NotFound
-from agi.protocol.commands import Approve, Cancel, CreateSession, PostMessage
+from agi.protocol.commands import Approve, Cancel, CreateSession, PostMessage, ResolvePreflight
 from agi.protocol.events import Event
+from agi.protocol.messages import Mode
 from agi.protocol.parts import InputPart, Text
 from agi.protocol.sessions import Session
 from agi.tui.conversation import Conversation
@@ -125,14 +128,16 @@ class Desk:
             self.has_older = page.has_more and bool(page.messages)
             return conversation.prepend(page.messages)
 
-    async def say(self, text: str, attached: list[InputPart] | None = None) -> bool:
-        """Say something, in a new session if none is open; tells whether it waits for its turn."""
+    async def say(self, text: str, attached: list[InputPart] | None = None, mode: Mode = "queue") -> bool:
+        """Say something, in a new session if none is open; tells whether it waits."""
         await self.ensure_session()
         draft = self.drafts.active
         if draft is not None and draft.session_id == self.session_id and not attached and len(text) <= LONGEST_PROMPT:
-            return await self.drafts.submit(text)
+            return await self.drafts.submit(text, mode)
         parts: list[InputPart] = [Text(text=text), *(attached or [])]
-        posted = await self.client.post_message(self.session_id, PostMessage(parts=parts, auto_run=True))
+        posted = await self.client.post_message(
+            self.session_id, PostMessage(parts=parts, auto_run=True, mode=mode, client="tui")
+        )
         return posted.queued
 
     async def ensure_session(self) -> str:
@@ -156,30 +161,41 @@ class Desk:
         self.conversation.waiting.clear()
         return [text for text in queued if text]
 
-    async def interrupt(self) -> None:
-        """Stop the running turn only; the next one in the queue begins."""
-        if self.standing is not None and self.standing.turn_id:
-            try:
-                command = Cancel(turn_id=self.standing.turn_id, reason="interrupted by the next message")
-                await self.client.cancel(self.session_id, command)
-            except Conflict:
-                pass  # it ended by itself just now
+    async def steer(self) -> str:
+        """Have the running turn take up what waits longest; gives its text, or nothing if nothing waits any more."""
+        for one in self.standing.queue if self.standing else []:
+            if one.mode == "queue":
+                try:
+                    await self.client.steer_queued(self.session_id, one.message_id)
+                except NotFound:
+                    return ""
+                return self.conversation.waiting.get(one.message_id, "…")
+        return ""
 
     async def unqueue(self) -> str:
-        """Take back what was queued last; gives its text, or nothing if it has begun meanwhile."""
+        """Take back what stands last in the queue; gives its text, or nothing if it was taken up meanwhile."""
         if self.standing is None or not self.standing.queue:
             return ""
         last = self.standing.queue[-1]
         try:
-            await self.client.cancel(self.session_id, Cancel(turn_id=last.turn_id, reason="taken back to be edited"))
+            await self.client.drop_queued(self.session_id, last.message_id)
         except (Conflict, NotFound):
             return ""
         return self.conversation.waiting.pop(last.message_id, "")
 
+    async def answer_plan(self, turn_id: str, answer: ResolvePreflight) -> None:
+        """Answer the steps that were proposed; that somebody was faster is no error."""
+        try:
+            await self.client.resolve_preflight(self.session_id, turn_id, answer)
+        except (Conflict, NotFound):
+            if self.standing is not None:
+                self.standing.preflight = None
+                self._changed()
+
     async def answer(self, answer: Approve) -> None:
         """Answer a question; that somebody was faster is no error."""
         try:
-            await self.client.approve(self.session_id, answer)
+            await self.client.approve(self.session_id, replace(answer, client="tui"))
         except (Conflict, NotFound):
             if self.standing is not None:
                 self.standing.pending.pop(answer.tool_call_id, None)

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from agi.config.daemon import DaemonRecord
 from agi.errors import AgiError, Unavailable
+from agi.protocol.messages import Mode
 
 if TYPE_CHECKING:
     from agi.client.rpc import RpcClient
@@ -72,9 +73,9 @@ class Drafts:
         self._changed()
         return done
 
-    async def submit(self, content: str) -> bool:
-        """Say something to the draft; tells whether it waits for its turn."""
-        return bool((await self._call("submit_prompt", content=content)).get("queued"))
+    async def submit(self, content: str, mode: Mode = "queue") -> bool:
+        """Say something to the draft; tells whether it waits."""
+        return bool((await self._call("submit_prompt", content=content, mode=mode)).get("queued"))
 
     async def status(self) -> dict[str, Any]:
         """The figures of the active draft; nothing if there is none."""

@@ -37,6 +37,8 @@ def ending(event: Event) -> tuple[str, Tone] | None:
         case ev.TurnFailed(error=error):
             hint = f"\n  {one_line(error.hint, 400)}" if error.hint else ""
             return f"✗ failed: {one_line(error.message, 400)}{hint}", "bad"
+        case ev.TurnCanceled(steered_into=str()):
+            return None  # its message was taken up elsewhere
         case ev.TurnCanceled(reason=reason):
             return "■ canceled" + (f": {one_line(reason, 200)}" if reason else ""), "plain"
         case ev.Notice(message=message):
@@ -46,7 +48,7 @@ def ending(event: Event) -> tuple[str, Tone] | None:
             return one_line(text, 400), "plain"
         case ev.PreflightRequested(steps=steps):
             listed = "".join(f"\n  - {one_line(step.description, 200)}" for step in steps)
-            return f"◆ Steps are proposed; whoever asked for them answers (see docs/preflight.md):{listed}", "wait"
+            return f"◆ Steps are proposed, before anything runs:{listed}", "wait"
         case ev.PreflightResolved(approved=approved):
             return ("The steps were approved." if approved else "The steps were not approved."), "plain"
         case ev.ContextCompacted(pre_tokens=before, post_tokens=after):

@@ -24,9 +24,10 @@ class Key(Struct, frozen=True):
 IN_THE_BOX = (
     Key(("enter",), "enter", "send; while the agent works: queue"),
     Key(("shift+enter", "alt+enter", "ctrl+j", "ctrl+enter"), "shift+enter, ctrl+j, \\ enter", "a new line"),
-    Key(("ctrl+s",), "ctrl+s", "stop the running turn and go on with this", "interrupt_with"),
+    Key(("ctrl+s",), "ctrl+s", "tell the running turn at its next step; empty box: what waits longest", "steer"),
     Key(("up",), "up", "in the first line: edit the last queued message, else earlier prompts"),
     Key(("down",), "down", "in the last line: later prompts"),
+    Key(("delete",), "del", "in an empty box: drop the last queued message"),
     Key(("tab",), "tab", "take the completion"),
     Key(("escape",), "esc", "close what is open; while the agent works, twice: stop it", "escape"),
     Key(
@@ -55,12 +56,32 @@ AT_A_QUESTION = (
     Key(("3",), "3", "choose: in this workspace, as the rule says"),
     Key(("4",), "4", "choose: deny"),
     Key(("5",), "5", "choose: deny and say why"),
+    Key(("6",), "6", "choose: decide hunk by hunk, where the change has several"),
     Key(("up", "down"), "up, down", "choose"),
     Key(("enter",), "enter", "give the answer that is chosen; nothing is chosen at first"),
     Key(("left", "right"), "left, right", "another question that waits"),
     Key(("v",), "v", "see all of it"),
     Key(("escape",), "esc", "decide later"),
     Key((), "any other letter", "goes to the box, with the letter"),
+)
+AT_HUNKS = (
+    Key(("1", "2"), "1, 2", "take the hunk; leave it out"),
+    Key(("3", "4"), "3, 4", "the same for the rest of its file"),
+    Key(("up", "down"), "up, down", "another hunk"),
+    Key(("enter",), "enter", "answer, once all are decided"),
+    Key(("v",), "v", "see all of the hunk"),
+    Key(("escape",), "esc", "back to the question"),
+)
+AT_A_PLAN = (
+    Key(("up", "down"), "up, down", "mark a step"),
+    Key(("space",), "space", "leave the marked step out, or take it in again"),
+    Key(("e",), "e", "change what the marked step is about"),
+    Key(("1",), "1", "choose: begin with the steps that are ticked"),
+    Key(("4",), "4", "choose: refuse"),
+    Key(("5",), "5", "choose: refuse and say why"),
+    Key(("enter",), "enter", "give the answer that is chosen; nothing is chosen at first"),
+    Key(("v",), "v", "see all of it"),
+    Key(("escape",), "esc", "decide later"),
 )
 ON_A_PAGE = (
     Key(("up", "down", "pageup", "pagedown", "home", "end"), "arrows, page up, home, …", "move"),
@@ -70,6 +91,8 @@ ON_A_PAGE = (
 PLACES: Mapping[str, tuple[Key, ...]] = {
     "In the box": IN_THE_BOX,
     "At a question": AT_A_QUESTION,
+    "Hunk by hunk": AT_HUNKS,
+    "At a plan": AT_A_PLAN,
     "On a page": ON_A_PAGE,
 }
 ACTIONS: Mapping[str, str] = {name: key.action for key in IN_THE_BOX for name in key.names if key.action}

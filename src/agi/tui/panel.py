@@ -17,9 +17,11 @@ from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 
+from agi.protocol.preflight import PendingPreflight
 from agi.protocol.sessions import PendingApproval
 from agi.protocol.showing import exact
 from agi.tui.drawing import style
+from agi.tui.plans import PlanQuestion
 from agi.tui.questions import PATIENCE_S, Outcome, Question
 from agi.tui.tokens import DARK, Palette
 
@@ -28,6 +30,9 @@ TALLEST = 12
 MOST_DRAWN = 200
 NARROW, LOW = 60, 16
 """Below so many columns or rows the panel is one line until it is gone to."""
+
+
+Waiting = PendingApproval | PendingPreflight
 
 
 class QuestionPanel(Widget, can_focus=True):
@@ -40,18 +45,18 @@ class QuestionPanel(Widget, can_focus=True):
         self.palette: Palette = DARK
         self.decided: Callable[[Outcome], None] = _nobody
         """Takes what was decided, or typed, here."""
-        self.question: Question | None = None
-        self._waiting: list[PendingApproval] = []
+        self.question: Question | PlanQuestion | None = None
+        self._waiting: list[Waiting] = []
         self._at = 0
         self._arming: Timer | None = None
         self.focused_window_at = 0.0
         """When the terminal's window got the focus: the click that did it is no answer."""
 
-    def show(self, waiting: Sequence[PendingApproval]) -> None:
+    def show(self, waiting: Sequence[Waiting]) -> None:
         """Put these questions on the panel; the one that is being looked at stays, as long as it waits."""
         self._waiting = list(waiting)
-        ids = [one.tool_call_id for one in waiting]
-        current = self.question.asked.tool_call_id if self.question else ""
+        ids = [_made(one, 0.0).id for one in waiting]
+        current = self.question.id if self.question else ""
         if current in ids:
             self._at = ids.index(current)
         elif waiting:
@@ -89,7 +94,7 @@ class QuestionPanel(Widget, can_focus=True):
         return [strip.text.rstrip() for strip in self._lines(self.size.width)] if self.display else []
 
     def _ask(self) -> None:
-        self.question = Question(self._waiting[self._at], time.monotonic())
+        self.question = _made(self._waiting[self._at], time.monotonic())
         if self._arming is not None:
             self._arming.stop()
         self._arming = self.set_timer(PATIENCE_S, self.refresh)
@@ -103,21 +108,20 @@ class QuestionPanel(Widget, can_focus=True):
             return []
         edge = style(self.palette, "accent" if question.is_armed(time.monotonic()) and self.has_focus else "edge")
         wait = style(self.palette, "wait", "", "bold")
-        asked = question.asked
         more = f"{self._at + 1} of {len(self._waiting)} · " if len(self._waiting) > 1 else ""
-        facts = f"{more}risk: {asked.risk}"
+        facts = f"{more}{question.facts}"
         if not self.has_focus and (self.app.size.width < NARROW or self.app.size.height < LOW):
-            return [_line(width, (f"◆ {exact(asked.name)}: {question.lines[0]}", wait), right="(ctrl+y)")]
-        lines = [_line(width, (f"◆ {exact(asked.name)} wants to run", wait), right=facts)]
-        if asked.reason:
-            lines += [_bar(width, edge, exact(asked.reason), style(self.palette, "muted"))]
+            return [_line(width, (_short(question), wait), right="(ctrl+y)")]
+        lines = [_line(width, (f"◆ {question.title}", wait), right=facts)]
+        if question.why:
+            lines += [_bar(width, edge, question.why, style(self.palette, "muted"))]
         lines += self._content(question, width, edge)
         lines += self._answers(question, width, edge)
         return lines
 
-    def _content(self, question: Question, width: int, edge: Style) -> list[Strip]:
+    def _content(self, question: Question | PlanQuestion, width: int, edge: Style) -> list[Strip]:
         room = self._room()
-        is_diff, in_hunk = bool(question.asked.preview), False
+        is_diff, in_hunk = question.is_diff, False
         lines: list[Strip] = []
         for text in question.lines:
             in_hunk = text.startswith("@@") or (in_hunk and not text.startswith("diff "))
@@ -130,12 +134,13 @@ class QuestionPanel(Widget, can_focus=True):
         if not question.is_cut:
             return lines
         note = _bar(width, edge, "… there is more: v shows all of it", style(self.palette, "wait"))
-        return [*lines[: room - 1], note]
+        first = min(question.first_line, len(lines) - room + 1)
+        return [*lines[first : first + room - 1], note]
 
-    def _answers(self, question: Question, width: int, edge: Style) -> list[Strip]:
-        if question.reason is not None:
-            text = f"Why not? {exact(question.reason)}▌  (enter: deny · esc: back)"
-            return [_bar(width, edge, piece, style(self.palette, "text")) for piece in _folded(text, width - 3)]
+    def _answers(self, question: Question | PlanQuestion, width: int, edge: Style) -> list[Strip]:
+        if question.asks_for:
+            asked = _folded(question.asks_for, width - 3)
+            return [_bar(width, edge, piece, style(self.palette, "text")) for piece in asked]
         pieces = []
         for option in question.options():
             is_chosen = option.choice == question.chosen
@@ -150,8 +155,8 @@ class QuestionPanel(Widget, can_focus=True):
             withheld = longer[0].withheld if longer else ""
             text = f"{digits} would not ask again about: {question.rule}" + (f" ({withheld})" if withheld else "")
             lines += [_bar(width, edge, piece, style(self.palette, "muted")) for piece in _folded(text, width - 3)]
-        keys = "digit chooses · enter confirms · v all of it · esc later" if self.has_focus else "ctrl+y to answer"
-        return [*lines, _bar(width, edge, keys, style(self.palette, "faint"))]
+        keys = question.keys if self.has_focus else "ctrl+y to answer"
+        return [*lines, *(_bar(width, edge, piece, style(self.palette, "faint")) for piece in _folded(keys, width - 3))]
 
     async def _on_key(self, event: events.Key) -> None:
         """Everything that is pressed here stays here, or goes to the box as text."""
@@ -173,9 +178,7 @@ class QuestionPanel(Widget, can_focus=True):
         """A paste is no answer."""
         event.stop()
         event.prevent_default()
-        if self.question is not None and self.question.reason is not None:
-            text = " ".join(event.text.split())
-            self.question.reason = (self.question.reason + text)[:2000]
+        if self.question is not None and self.question.take_text(" ".join(event.text.split())):
             self.redraw()
         else:
             self.decided(Outcome("typed", text=event.text))
@@ -191,6 +194,17 @@ class QuestionPanel(Widget, can_focus=True):
 
     def _on_blur(self, event: events.Blur) -> None:
         self.refresh(layout=True)
+
+
+def _made(one: Waiting, now: float) -> Question | PlanQuestion:
+    return Question(one, now) if isinstance(one, PendingApproval) else PlanQuestion(one, now)
+
+
+def _short(question: Question | PlanQuestion) -> str:
+    """All of it in one line."""
+    if isinstance(question, Question):
+        return f"◆ {exact(question.asked.name)}: {question.lines[0]}"
+    return f"◆ {question.title}"
 
 
 def _nobody(_: Outcome) -> None:

@@ -11,6 +11,7 @@ import msgspec
 from agi.protocol import events as ev
 from agi.protocol.events import Event, Verification, in_todays_words
 from agi.protocol.messages import Usage
+from agi.protocol.preflight import PendingPreflight
 from agi.protocol.sessions import Activity, PendingApproval, QueuedTurn, Session
 from agi.tui.times import clock
 
@@ -22,8 +23,9 @@ class Standing:
         self.session = session
         self.seq = session.last_seq
         self.activity: Activity = session.activity
-        self.turn_id = (session.last_turn_id or "") if session.activity != "idle" else ""
+        self.turn_id = (session.running_turn_id or session.last_turn_id or "") if session.activity != "idle" else ""
         self.pending: dict[str, PendingApproval] = {one.tool_call_id: one for one in session.pending_approvals}
+        self.preflight: PendingPreflight | None = session.pending_preflight
         self.queue: list[QueuedTurn] = list(session.queue)
         self.usage: Usage = session.usage
         self.model = session.model or ""
@@ -43,6 +45,11 @@ class Standing:
         """Whether a turn runs or waits."""
         return bool(self.turn_id)
 
+    @property
+    def waits_for_you(self) -> bool:
+        """Whether somebody has to answer something."""
+        return bool(self.pending) or self.preflight is not None
+
     def hear(self, event: Event) -> bool:
         """Take notice of an event; tells whether something changed."""
         if event.seq <= self.seq:
@@ -52,11 +59,18 @@ class Standing:
 
     def _turn(self, event: Event) -> bool:
         match event.data:
-            case ev.MessageAdded(message=message, run=True, queued=queued, asked=asked) if event.turn_id:
+            case ev.MessageAdded(message=message, run=True, queued=queued, asked=asked, mode=mode) if event.turn_id:
                 if queued:
-                    self.queue.append(QueuedTurn(turn_id=event.turn_id, message_id=message.id, asked=asked))
+                    waits = QueuedTurn(turn_id=event.turn_id, message_id=message.id, asked=asked, mode=mode or "queue")
+                    self._stand_in_line(waits)
                 else:
                     self._run(event.turn_id)
+            case ev.SteerRequested(message_id=message_id):
+                for one in [one for one in self.queue if one.message_id == message_id]:
+                    self._unqueue(one.turn_id)
+                    self._stand_in_line(msgspec.structs.replace(one, mode="steer"))
+            case ev.MessageSteered(queued_turn_id=turn_id):
+                self._unqueue(turn_id)
             case ev.TurnRequested(message_id=message_id) if event.turn_id and self.turn_id:
                 self.queue.append(QueuedTurn(turn_id=event.turn_id, message_id=message_id))
             case ev.TurnStarted(model=model):
@@ -94,9 +108,14 @@ class Standing:
                 self.activity, self.detail = "verifying", command
             case ev.CompactionStarted():
                 self.activity, self.detail = "compacting", ""
-            case ev.PreflightRequested():
-                self.activity, self.detail = "waiting_input", "elsewhere"
-            case ev.ContextCompacted() | ev.CompactionFailed() | ev.PreflightResolved():
+            case ev.PreflightRequested() as plan:
+                steps = {name: getattr(plan, name) for name in plan.__struct_fields__}
+                self.preflight = PendingPreflight(turn_id=event.turn_id or "", requested_at=event.ts, **steps)
+                self._go_on()
+            case ev.PreflightResolved():
+                self.preflight = None
+                self._go_on()
+            case ev.ContextCompacted() | ev.CompactionFailed():
                 self._go_on()
             case ev.VerificationCompleted() | ev.ModelOutputCompleted() | ev.TurnResumed():
                 self._go_on()
@@ -119,8 +138,13 @@ class Standing:
         self.turn_id, self.activity, self.detail = turn_id, "running", ""
 
     def _go_on(self) -> None:
-        self.activity = "waiting_approval" if self.pending else "running" if self.turn_id else "idle"
+        self.activity = "waiting_approval" if self.waits_for_you else "running" if self.turn_id else "idle"
         self.detail = ""
+
+    def _stand_in_line(self, queued: QueuedTurn) -> None:
+        """Those that steer come first."""
+        steering = sum(one.mode == "steer" for one in self.queue)
+        self.queue.insert(steering if queued.mode == "steer" else len(self.queue), queued)
 
     def _unqueue(self, turn_id: str | None) -> None:
         self.queue = [one for one in self.queue if one.turn_id != turn_id]
@@ -131,5 +155,6 @@ class Standing:
             return
         self.turn_id, self.activity, self.detail = "", "idle", ""
         self.pending = {id: one for id, one in self.pending.items() if one.turn_id != turn_id}
+        self.preflight = None
         if isinstance(data, ev.TurnCompleted):
             self.verification = in_todays_words(data.verification)

@@ -145,7 +145,8 @@ class Verbs:
         """What waits for its turn."""
         standing = self._desk.standing
         texts = [
-            self._desk.conversation.waiting.get(one.message_id, "") for one in (standing.queue if standing else [])
+            self._desk.conversation.waiting.get(one.message_id, "") + (" (steers)" if one.mode == "steer" else "")
+            for one in (standing.queue if standing else [])
         ]
         if not texts:
             self._app.hint("Nothing is queued.")
