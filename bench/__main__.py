@@ -1,4 +1,8 @@
-"""`python -m bench [name …]`: run the measurements and print one table."""
+"""`python -m bench [name …]`: run the measurements and print one table.
+
+`python -m bench peers [name …]` measures ours beside others (`bench/peers`) and, with nobody named, writes what it
+found into `docs/benchmarks.md`.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +14,18 @@ from bench import (
     chatting,
     checkpoints,
     context,
+    load,
     mapping,
     measures,
+    neighbours,
     patching,
     ranking,
     reading,
     remembering,
     sandboxing,
     screen,
+    soak,
+    webpage,
 )
 
 ALL = {
@@ -41,12 +49,19 @@ ALL = {
     "approval": chatting.approval,
     "session_search": remembering.session_search,
     "tui": screen.tui,
+    "web": webpage.web,
     "ranking": ranking.ranking,
+    "neighbours": neighbours.neighbours,
+    "load": load.load,
+    "soak": soak.soak,
 }
 
 
 def main(names: list[str]) -> None:
     """Measure what is named, or everything."""
+    if names[:1] == ["peers"]:
+        _peers(names[1:])
+        return
     if unknown := [name for name in names if name not in ALL]:
         sys.exit(f"There is no measurement {unknown[0]!r}. There are: {', '.join(ALL)}.")
     heads = ("what", "ours", "floor", "ratio", "bar", "note")
@@ -56,6 +71,19 @@ def main(names: list[str]) -> None:
     for name in names or ALL:
         for row in ALL[name]():
             print("| " + " | ".join(row.cells()) + " |", flush=True)
+    if not names:
+        print()
+        _peers([])
+
+
+def _peers(names: list[str]) -> None:
+    from bench.peers.known import PEERS
+    from bench.peers.run import peers
+
+    known = [peer.name for peer in PEERS]
+    if unknown := [name for name in names if name not in known]:
+        sys.exit(f"There is no peer {unknown[0]!r}. There are: {', '.join(known)}.")
+    print(peers(names))
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from pathlib import Path
 import httpx2
 
 from agi.net.http import HttpClient
+from bench.peers import costs
 from bench.processes import AGI, ROOT, Daemon, cpu_ms, cpu_of_runs, daemon, environment, provider, rss_mb, settle
 
 
@@ -116,6 +117,7 @@ def _floor(*arguments: str) -> dict[str, float]:
 
 def steps() -> list[Row]:
     """A tool-loop step: model call, `true` in a shell, log and fsync; and twenty sessions of ten steps at once."""
+    costs.adopt_orphans()
     with provider("loop:50") as url:
         floor = _floor("loop", url, "4")
         ground = Ground(url)
@@ -137,22 +139,25 @@ async def _steps(running: Daemon, turns: int) -> tuple[float, float]:
         session = await _session(client)
         await _turn(client, session)
         total = 0
+        costs.collect()
         before, began = cpu_ms(running.pid), time.perf_counter()
         for _ in range(turns):
             session = await _session(client)
             await _turn(client, session)
             total += 51
         wall = (time.perf_counter() - began) * 1000
-        return (cpu_ms(running.pid) - before) / total, wall / total
+        return (cpu_ms(running.pid) - before + costs.collect()) / total, wall / total
 
 
 async def _crowd(running: Daemon) -> tuple[float, float]:
     async with _client(running) as client:
         await _turn(client, await _session(client))
         sessions = [await _session(client) for _ in range(20)]
+        costs.collect()
         before, began = cpu_ms(running.pid), time.perf_counter()
         await asyncio.gather(*(_turn(client, session) for session in sessions))
-        return (cpu_ms(running.pid) - before) / 1000, time.perf_counter() - began
+        wall = time.perf_counter() - began
+        return (cpu_ms(running.pid) - before + costs.collect()) / 1000, wall
 
 
 def first_delta() -> list[Row]:

@@ -83,9 +83,9 @@ def paced_provider(chunks: int) -> contextlib.AbstractContextManager[str]:
     return _serving("bench.paced", str(chunks))
 
 
-def stamped_provider(words: int, pause: float) -> contextlib.AbstractContextManager[str]:
-    """One whose words say when they were sent."""
-    return _serving("bench.stamped", str(words), str(pause))
+def stamped_provider(words: int, pause: float, block: int = 0) -> contextlib.AbstractContextManager[str]:
+    """One whose words say when they were sent, in paragraphs of so many words, or in one."""
+    return _serving("bench.stamped", str(words), str(pause), str(block))
 
 
 @contextlib.contextmanager

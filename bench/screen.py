@@ -35,7 +35,7 @@ def tui() -> list[Row]:
     with daemon(empty.project, empty.env):
         starts = [_start_only(empty) for _ in range(5)]
     ground = Ground()
-    session = asyncio.run(_long(ground))
+    session = asyncio.run(long_session(ground))
     with daemon(ground.project, ground.env):
         return [
             Row("tui ready, wall", statistics.median(starts), "ms", None, "< 1500 ms", "no session, daemon running"),
@@ -144,7 +144,8 @@ def _p95(found: list[float]) -> float:
     return sorted(found)[int(len(found) * 0.95)]
 
 
-async def _long(ground: Ground) -> str:
+async def long_session(ground: Ground) -> str:
+    """A session of ten thousand messages, written into the log of a project."""
     from agi.eventlog.log import EventLog
     from agi.protocol import events as ev
     from agi.protocol.ids import new_id
