@@ -38,6 +38,10 @@ class KilledDaemon:
             stderr=asyncio.subprocess.DEVNULL,
             env=self.env,
         )
+        await self.ready()
+
+    async def ready(self) -> None:
+        """Wait until it answers; then it can be called."""
         assert self.process.stdout is not None
         self.url = (await asyncio.wait_for(self.process.stdout.readline(), 20)).decode().split()[-1].rstrip("/")
         self.client = HttpClient()
@@ -57,3 +61,16 @@ class KilledDaemon:
             read = json.loads(await response.read())
             assert response.status < 300, read
             return read
+
+    async def pending(self, path: str) -> dict:
+        """What the session at this path is asked to approve, once it is."""
+        async with asyncio.timeout(20):
+            while not (asked := (await self.call("GET", path))["pending_approvals"]):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        return {"turn_id": asked[0]["turn_id"], "tool_call_id": asked[0]["tool_call_id"]}
+
+    async def idle(self, path: str) -> None:
+        """Wait until the session at this path has nothing to do."""
+        async with asyncio.timeout(20):
+            while (await self.call("GET", path))["activity"] != "idle":  # noqa: ASYNC110 - another process
+                await asyncio.sleep(0.01)

@@ -25,6 +25,8 @@ from agi.testing.scripts import Asked
 pytestmark = pytest.mark.slow
 KILLS = int(os.environ.get("AGI_KILLS", "50"))
 SEED = int(os.environ.get("AGI_SEED", "1"))
+A_SESSION = 200
+"""How often one session is killed before the next has its turn: it must not grow so long that starts take minutes."""
 
 
 class Victim(KilledDaemon):
@@ -115,32 +117,44 @@ def ledger_script(asked: Asked) -> Reply:
     return calls(("shell", {"command": f"echo {len(messages)} >> ledger.txt"}))
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.threat("T43")
+@pytest.mark.timeout(300 + 10 * KILLS)
 async def test_kill_9_at_random_moments_loses_nothing_and_runs_nothing_twice(tmp_path):
     """No acknowledged event or message is lost, numbers are dense, every call ends once and runs at most once."""
     moments = random.Random(SEED)
+    survived = 0
     async with ProviderServer(ledger_script, record=False) as provider:
-        victim = Victim(tmp_path, provider.base_url)
+        for begun in range(0, KILLS, A_SESSION):
+            root = tmp_path / str(begun)
+            root.mkdir()
+            kills = min(A_SESSION, KILLS - begun)
+            survived += await _survives(Victim(root, provider.base_url), kills, moments)
+            print(f"{begun + kills} kills, {survived} acknowledged events there")
+
+
+async def _survives(victim: Victim, kills: int, moments: random.Random) -> int:
+    """One session, killed so often; gives how many events somebody had been shown, all of which are there."""
+    await victim.start()
+    victim.session = (await victim.call("POST", "/v1/sessions", {}))["id"]
+    for _ in range(kills):
+        await _alive_for(victim, moments.uniform(0.0, 0.25))
         await victim.start()
-        victim.session = (await victim.call("POST", "/v1/sessions", {}))["id"]
-        for _ in range(KILLS):
-            await _alive_for(victim, moments.uniform(0.0, 0.25))
-            await victim.start()
-        await victim.settled("")
-        answer = await victim.call("POST", f"/v1/sessions/{victim.session}/messages", {"content": "still there?"})
-        assert answer["turn_status"] == "completed"
-        await victim.caught_up()
-        await victim.kill()
+    await victim.settled("")
+    answer = await victim.call("POST", f"/v1/sessions/{victim.session}/messages", {"content": "still there?"})
+    assert answer["turn_status"] == "completed"
+    await victim.caught_up()
+    await victim.kill()
     log = _stored(victim)
     check(log, victim)
     resumed = sum(event["type"] == "turn_resumed" for event in log)
-    assert resumed > KILLS // 5, "too few kills hit a running turn to prove anything"
+    assert resumed > kills // 5, "too few kills hit a running turn to prove anything"
     ran = (victim.project / "ledger.txt").read_text().split()
     assert len(ran) == len(set(ran)), "a command ran twice"
     told = [event for event in log if event["type"] == "tool_call_completed" and not event["data"].get("interrupted")]
     assert len(told) <= len(ran)
     mirror = victim.project / ".agi" / "sessions" / victim.session / "events.ndjson"
     assert [json.loads(line)["seq"] for line in mirror.read_bytes().splitlines()] == [event["seq"] for event in log]
+    return len(victim.ledger)
 
 
 def _stored(victim: Victim) -> list[dict]:

@@ -49,6 +49,7 @@ async def until(condition) -> None:
             await asyncio.sleep(0.01)
 
 
+@pytest.mark.threat("T43")
 @pytest.mark.timeout(120)
 async def test_a_change_that_waited_for_the_baseline_is_made_once_after_a_kill(tmp_path):
     """The daemon dies while the baseline runs; the next one takes it anew, then makes the change it was asked for."""
