@@ -131,6 +131,7 @@ def test_a_damaged_file_is_set_aside(tmp_path: Path):
     store.close()
 
 
+@pytest.mark.threat("T17")
 @pytest.mark.parametrize("name", ["", FILE, f"{FILE}-wal"], ids=["folder", "file", "wal"])
 def test_a_link_in_its_place_is_refused(tmp_path: Path, name: str):
     """A repository must not make us write somewhere else."""
@@ -187,6 +188,7 @@ def test_a_store_of_the_version_before_is_brought_up(tmp_path: Path):
     store.close()
 
 
+@pytest.mark.threat("T24")
 def test_a_store_that_was_made_elsewhere_is_set_aside(tmp_path: Path):
     """It came with a repository, or was copied: nothing in it is believed."""
     store = Store(tmp_path / "c")

@@ -14,12 +14,14 @@ import pytest
 from tests.checkpoints.conftest import Watched, told
 
 from agi.checkpoints import ledger, looking, tracking
+from agi.checkpoints.index import Index
 from agi.checkpoints.nodes import counted, key_of
 from agi.checkpoints.store import Store, get_blob
 from agi.checkpoints.tracking import Tracker
 from agi.errors import DiskFull
 from agi.protocol.checkpoints import CheckpointPolicy
 
+STRACE = shutil.which("strace") or ""
 BECOME = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
 
 
@@ -463,3 +465,75 @@ def test_a_workspace_that_is_gone_is_said_to_be(watched: Watched):
     with pytest.raises(Exception, match="closed") as caught:
         tracker.look()
     assert hasattr(caught.value, "code")
+
+
+@pytest.mark.skipif(not STRACE, reason="strace is not installed")
+def test_what_a_look_found_is_forced_to_disk_and_a_look_that_found_nothing_waits_for_none(tmp_path: Path):
+    """A power cut after the call began must not lose what it changed; a step alone may be lost."""
+    (tmp_path / "work").mkdir()
+    script = (
+        "import os, sys\n"
+        "from pathlib import Path\n"
+        "from agi.checkpoints.store import Store\n"
+        "from agi.checkpoints.tracking import Tracker\n"
+        "from agi.protocol.checkpoints import CheckpointPolicy\n"
+        "from agi.workspace.handle import Workspace\n"
+        "root = Path('work')\n"
+        "tracker = Tracker(Store(Path('data')), Workspace.open(root), CheckpointPolicy())\n"
+        "tracker.look()\n"
+        "def begin(id): tracker.begin(id=id, session='s', turn=None, call='c')\n"
+        "os.write(2, b'quiet\\n'); begin('one')\n"
+        "(root / 'new.txt').write_text('new')\n"
+        "os.write(2, b'changed\\n'); begin('two'); os.write(2, b'over\\n')\n"
+    )
+    calls = tmp_path / "calls"
+    command = (STRACE, "-f", "-e", "trace=write,pwrite64,fdatasync,fsync", "-o", str(calls), sys.executable)
+    subprocess.run((*command, "-c", script), cwd=tmp_path, check=True, stderr=subprocess.DEVNULL)
+
+    said = calls.read_text()
+    quiet = said.partition('"quiet')[2].partition('"changed')[0]
+    changed = said.partition('"changed')[2].partition('"over')[0]
+    assert "pwrite64(" in quiet
+    assert "sync(" not in quiet
+    assert changed.rindex("sync(") > changed.rindex("pwrite64(")
+
+
+@pytest.mark.parametrize("found_by", ["this process", "another"])
+def test_what_somebody_else_found_is_on_the_disk_too_before_a_call_runs(watched: Watched, monkeypatch, found_by: str):
+    """A call found it and did not come to force it to disk; the next one would change what a power cut then loses."""
+    watched.step(lambda: None)
+    watched.write("a", "precious")
+    hardened: list[str] = []
+    harden = Store.harden
+
+    def full(store: Store, index: Index) -> None:
+        raise DiskFull("The disk is full.")
+
+    monkeypatch.setattr(Store, "harden", full)
+    store = watched.store if found_by == "this process" else Store(watched.store.folder)
+    with pytest.raises(DiskFull):
+        Tracker(store, watched.workspace, watched.policy).begin(id="cp_1", session="sess_1", turn=None, call="c")
+
+    monkeypatch.setattr(Store, "harden", lambda store, index: (harden(store, index), hardened.append("forced")))
+    watched.step(lambda: hardened.append("call"), session="sess_2")
+    watched.step(lambda: hardened.append("call"), session="sess_2")
+
+    assert hardened == ["forced", "call", "call"]
+
+
+def test_a_call_of_another_process_that_runs_on_is_left_alone(watched: Watched):
+    """Only whose process is gone has left something open; ours and a living one's are under way."""
+    other = f"{os.getppid()}:{ledger._started(os.getppid())}"
+    begun = watched.tracker("sess_2").begin(id="cp_other", session="sess_2", turn=None, call="c")
+    with watched.store.writing() as db:
+        db.execute("UPDATE steps SET owner=?", (other,))
+
+    watched.step(lambda: (watched.root / "a").write_text("a"))
+
+    with watched.store.reading() as db:
+        assert [step.id for step in ledger.open_steps(db, begun.step.workspace)] == ["cp_other"]
+    with watched.store.writing() as db:
+        db.execute("UPDATE steps SET owner='1:0' WHERE last IS NULL")
+    watched.step(lambda: None)
+    with watched.store.reading() as db:
+        assert ledger.open_steps(db, begun.step.workspace) == []

@@ -14,14 +14,15 @@ from agi.protocol.parts import Text, ToolResultContent, ToolResultPart
 from agi.tools.base import Registry, ToolCall, ToolContext
 from agi.tools.read_file import ReadFileTool
 from agi.tools.repo_tree import RepoTreeTool
+from agi.tools.write_file import WriteFileTool
 from agi.workspace.handle import Workspace
 
 TOOLS = Registry((ReadFileTool(), RepoTreeTool()))
 README = "# Widget\n\n[![badge](x)](y)\n\nWidget makes widgets.\nQuickly.\n\n## More\n"
 
 
-def message(role: str, *parts) -> Message:
-    return Message(id="msg_1", role=role, parts=parts, created_at="", status="complete")
+def message(role: str, *parts, origin: str = "") -> Message:
+    return Message(id="msg_1", role=role, parts=parts, created_at="", status="complete", origin=origin)
 
 
 def result(name: str, text: str, ok: bool = True) -> Message:
@@ -29,9 +30,9 @@ def result(name: str, text: str, ok: bool = True) -> Message:
     return message("tool", ToolResultPart(content=content))
 
 
-async def play(*results: Message, tools=None) -> tuple[str, list[CallMade], int]:
+async def play(*results: Message, tools=None, asked: str = "what is this?") -> tuple[str, list[CallMade], int]:
     offered = TOOLS.definitions() if tools is None else tools
-    request = ModelRequest(system="", messages=(message("user", Text(text="what is this?")), *results), tools=offered)
+    request = ModelRequest(system="", messages=(message("user", Text(text=asked)), *results), tools=offered)
     items = [item async for item in DemoModel().stream(request)]
     assert isinstance(items[-1], Finished)
     deltas = [item.text for item in items if isinstance(item, TextDelta)]
@@ -135,3 +136,35 @@ async def test_without_tools_it_only_says_what_it_is():
     assert not calls
     assert text.startswith("I am a script, not an AI model")
     assert "`agi setup`" in text
+
+
+ORDER = "write notes.txt: eggs"
+WRITING = Registry((RepoTreeTool(), WriteFileTool())).definitions()
+
+
+async def test_an_order_is_carried_out_once_and_its_end_is_told():
+    """It says what it is first, calls the tool that was spelled out, and then only whether it succeeded."""
+    text, calls, _ = await play(tools=WRITING, asked=ORDER)
+    assert text.startswith("I am a script, not an AI model. I do what you spelled out")
+    assert [(call.name, call.arguments) for call in calls] == [
+        ("write_file", '{"path":"notes.txt","content":"eggs\\n"}')
+    ]
+
+    for ok, said in ((True, "The tool write_file succeeded.\n"), (False, "The tool write_file did not succeed.\n")):
+        assert (await play(result("write_file", "", ok), tools=WRITING, asked=ORDER))[:2] == (said, [])
+
+
+async def test_after_a_failed_verification_an_order_is_not_carried_out_again():
+    """What the harness says in a user's place is no new order; that it cannot mend anything is said."""
+    failed = message("user", Text(text="make test failed"), origin="verification")
+    text, calls, _ = await play(result("write_file", ""), message("assistant"), failed, tools=WRITING, asked=ORDER)
+
+    assert not calls
+    assert "a script cannot mend that" in text
+
+
+async def test_an_order_for_a_tool_that_is_not_offered_is_a_question_like_any_other():
+    """An agent that may only look is not led to ask for more."""
+    _, calls, _ = await play(asked=ORDER)
+
+    assert [call.name for call in calls] == ["repo_tree"]

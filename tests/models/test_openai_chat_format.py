@@ -237,3 +237,19 @@ def test_a_tool_name_no_provider_takes_is_refused(name):
         encode(ModelRequest(system="", messages=(), tools=(tool,)))
 
     assert caught.value.code == "tool_name_invalid"
+
+
+def test_a_tool_that_changed_is_written_anew():
+    """What is kept of a tool is kept for this very value: an equal one is written the same, another one otherwise."""
+    tool = ToolDefinition(name="look", description="Look.", input_schema={"type": "object"}, kind=ToolKind.READ)
+    again = msgspec.structs.replace(tool)
+    other = msgspec.structs.replace(tool, description="Look closer.")
+
+    first, same, changed = (
+        encode_request("p", "m", ModelRequest(system="", messages=(), tools=(one,)), limit_name="max_tokens")
+        for one in (tool, again, other)
+    )
+
+    assert first == same
+    assert b"Look closer." in changed
+    assert b"Look closer." not in first

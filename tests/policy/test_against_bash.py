@@ -71,6 +71,7 @@ def programs(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.threat("T22")
 @pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
 def test_no_line_that_is_let_through_starts_a_deletion(programs, tmp_path):
     """Random lines of the shell's own signs, run for real where the judge sees no harm."""

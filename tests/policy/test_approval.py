@@ -229,6 +229,7 @@ def test_a_digest_is_of_the_very_arguments_and_of_what_holds_them_in(tool, call)
     assert len(different) == len(others) + 3
 
 
+@pytest.mark.threat("T21")
 def test_a_question_holds_the_exact_bytes_and_shows_what_hides(tool):
     """Both: what would run, and what a person must see."""
     raw = Raw(msgspec.json.encode({"command": "ls \u202etxt.exe\t\x1b[8m; rм x"}))

@@ -366,6 +366,8 @@ def test_the_corpus_is_large_enough():
     assert len(set(CORPUS)) == len(CORPUS)
 
 
+@pytest.mark.advisory("gemini-cli#11510", "CVE-2025-54795")
+@pytest.mark.threat("T19")
 @pytest.mark.parametrize("command", CORPUS)
 def test_nothing_runs_unasked_behind_an_allowed_word(tool, call, command):
     """It is asked about; where nobody can answer, that is a refusal."""
@@ -417,6 +419,8 @@ def test_what_the_rules_say_runs_unasked(tool, call, command):
     assert (decision.verdict, decision.rule) == ("allow", "rule:allow"), decision.reason
 
 
+@pytest.mark.advisory("claude-code 10000")
+@pytest.mark.threat("T20")
 @pytest.mark.parametrize(
     "command", ["echo " + "x" * 10_000, "; ".join(["ls"] * 51), "ls " + "a " * 6000, "ls && " * 60 + "ls"]
 )
@@ -443,6 +447,7 @@ LAUNCHERS = (
 )
 
 
+@pytest.mark.threat("T23")
 @pytest.mark.parametrize("name", f"{INTERPRETERS} {LAUNCHERS}".split())
 def test_interpreters_and_launchers_are_never_allowed_by_their_first_words(tool, call, name):
     """However long the prefix; only a rule for the exact command allows one."""

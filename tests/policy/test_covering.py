@@ -42,6 +42,7 @@ def test_words_are_compared_one_by_one(prefix, command, expected):
     assert (not problem_of(one) and covers(prefix, one)) is expected
 
 
+@pytest.mark.threat("T19")
 @pytest.mark.parametrize(
     "command",
     [

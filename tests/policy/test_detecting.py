@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from agi.policy.detecting import Checks, checks_for, has_target
+from agi.policy.detecting import Checks, checks_for, has_target, may_prove
 from agi.protocol.policies import VerifyPolicy
 
 DEFAULT = VerifyPolicy().commands
@@ -123,3 +123,19 @@ def test_configured_commands_are_the_commands():
 def test_a_target_is_a_rule(makefile, has):
     """Not an assignment, a recipe or a comment."""
     assert has_target(makefile, "test") is has
+
+
+@pytest.mark.parametrize("case", FOUND)
+def test_every_command_that_is_found_is_known_as_one_before_files_are_looked_at(case):
+    """What a line cannot be is told by the line alone; what it may be is looked up."""
+    files, commands, _ = FOUND[case]
+
+    assert all(may_prove(DEFAULT, command) for command in commands)
+    assert checks_for(DEFAULT, Files(files)).commands == commands
+
+
+def test_of_configured_commands_only_these_may_prove_something():
+    """Whatever they are called."""
+    assert may_prove(("./check",), "./check")
+    assert not may_prove(("./check",), "pytest -q")
+    assert not may_prove(DEFAULT, "true")

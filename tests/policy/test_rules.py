@@ -114,6 +114,7 @@ def test_a_pattern_is_compared_folder_by_folder(pattern, path, expected):
     assert matches(pattern, path) is expected
 
 
+@pytest.mark.threat("T41")
 @given(
     st.lists(st.sampled_from(["**", "*", "a", "*a*"]), max_size=12), st.lists(st.sampled_from(["a", "b"]), max_size=12)
 )
@@ -122,6 +123,7 @@ def test_no_pattern_takes_long(pattern, path):
     assert matches("/".join(pattern), "/".join(path)) in (True, False)
 
 
+@pytest.mark.threat("T15")
 def test_a_denied_path_is_met_by_its_spelling_and_by_where_it_leads(subject):
     """A link is no way around."""
     rule = Rule(tool="write_file", path="secrets/**", verdict="deny")

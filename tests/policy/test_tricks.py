@@ -25,6 +25,7 @@ def verdict(line: str, *rules: Rule) -> tuple[str, str]:
     return decision.verdict, decision.risk
 
 
+@pytest.mark.threat("T19")
 @pytest.mark.parametrize(
     "line",
     [
@@ -52,6 +53,7 @@ def test_a_loop_over_a_variable_of_its_own_is_fine():
     assert verdict("for f in a b; do ls; done")[0] == "allow"
 
 
+@pytest.mark.threat("T19")
 @pytest.mark.parametrize(
     "line",
     [

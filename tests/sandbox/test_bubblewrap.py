@@ -41,6 +41,18 @@ async def test_home_is_not_there_but_for_the_tools_path_names(confined, home):
     assert SECRET not in result.stdout.head
 
 
+async def test_a_key_that_comes_between_two_commands_is_hidden_from_the_second(confined, home):
+    """What is hidden is what is there now."""
+    (home / ".cargo/credentials").unlink(missing_ok=True)
+    await confined("true", env=at(home))
+    (home / ".cargo/credentials").write_text(SECRET)
+
+    result = await confined(f"cat {home}/.cargo/credentials; tool", env=at(home))
+
+    assert SECRET not in result.stdout.head
+    assert "found" in result.stdout.head
+
+
 async def test_home_and_tmp_are_empty_folders_of_ones_own(in_bubblewrap, home):
     """Programs that keep things at home work, and what they keep is gone with them."""
     await in_bubblewrap("mkdir -p ~/.cache/x && echo y > ~/.cache/x/z && echo y > /tmp/left", env=at(home))
@@ -93,6 +105,7 @@ async def test_hidden_places_are_hidden_wherever_they_are(in_bubblewrap, elsewhe
     assert all(place.read_text() == SECRET for place in places)
 
 
+@pytest.mark.threat("T33")
 async def test_of_our_folder_only_what_belongs_to_the_project_is_seen(in_bubblewrap, workspace):
     """The log and the token are not; settings that hold a key are not; nothing of it can be changed."""
     ours = workspace / ".agi"
@@ -158,6 +171,7 @@ PLANT = (
 )
 
 
+@pytest.mark.threat("T27")
 @pytest.mark.parametrize("inner", ["", "one/me"])
 async def test_in_a_home_folder_what_is_not_there_cannot_be_made(in_bubblewrap, elsewhere, inner):
     """Keys, settings and start-up files; also where the workspace holds the home folder, and nothing of ours stays."""
@@ -291,6 +305,7 @@ async def test_a_test_suite_works(confined, workspace):
     assert result.exit_code == 0, result.stdout.head + result.stderr.head
 
 
+@pytest.mark.threat("T33")
 async def test_no_key_of_the_daemons_is_found_by_a_command(on_every_rung, monkeypatch, workspace):
     """Neither in its own environment nor in that of any process it can see, by name or by value."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-planted-for-this-test")
@@ -308,6 +323,7 @@ def holder():
     process.wait()
 
 
+@pytest.mark.threat("T33")
 async def test_the_daemons_environment_cannot_be_read(confined, holder):
     """Whoever started the daemon may have given it keys."""
     result = await confined(f"cat /proc/{holder}/environ /proc/{os.getpid()}/environ /proc/[0-9]*/environ")

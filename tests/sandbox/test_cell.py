@@ -22,6 +22,7 @@ def cell(workspace):
     return Cell(LADDERS["none"], Confinement(workspace=workspace))
 
 
+@pytest.mark.threat("T13")
 def test_the_folder_a_command_starts_in_never_widens_what_it_may_change(cell, workspace):
     """A folder deeper in works; one outside is refused, however it is spelled."""
     (workspace / "deep").mkdir()
@@ -33,6 +34,7 @@ def test_the_folder_a_command_starts_in_never_widens_what_it_may_change(cell, wo
             cell.wrap(["true"], cwd=outside, env=ENV)
 
 
+@pytest.mark.threat("T13")
 @pytest.mark.parametrize("folder", ["/", "/usr", "/etc", "/proc", "/dev"])
 def test_a_folder_of_the_systems_is_no_workspace_for_a_sandbox(folder):
     """There would be nothing left to keep a command from."""
@@ -82,6 +84,7 @@ def fall(tmp_path, monkeypatch, *, landlock):
         monkeypatch.setattr("agi.sandbox.ladder.landlock_version", lambda: 0)
 
 
+@pytest.mark.threat("T36")
 @pytest.mark.parametrize("landlock", [True, False])
 async def test_a_command_never_runs_on_another_rung_than_it_was_judged_on(
     falling, workspace, tmp_path, monkeypatch, landlock
@@ -125,6 +128,7 @@ def test_a_narrower_cell_is_judged_like_the_one_it_comes_from(falling, workspace
         narrow.wrap(["true"], cwd=workspace, env=ENV)
 
 
+@pytest.mark.threat("T36")
 def test_where_a_sandbox_is_required_nothing_runs_without(workspace):
     """Whatever was found before."""
     cell = Cell(LADDERS["none"], Confinement(workspace=workspace, must_confine=True))
@@ -162,6 +166,7 @@ except Unavailable as refused:
 """A process for which Landlock ceases to exist once it was found: from then on the kernel says so."""
 
 
+@pytest.mark.threat("T36")
 def test_where_the_kernel_takes_landlock_back_nothing_runs(workspace):
     """The shim says that it could not shut itself in, and the command was not begun."""
     ladder_on("landlock")

@@ -61,6 +61,7 @@ def environment():
     return {"PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(paths), "PYTHONDONTWRITEBYTECODE": "1", "HOME": "/"}
 
 
+@pytest.mark.threat("T15", "T32")
 @pytest.mark.parametrize("python", [as_this_user, as_another_user])
 @pytest.mark.parametrize("rung", ["bubblewrap", "landlock"])
 def test_every_way_out_is_refused_or_known(rung, python, folder):

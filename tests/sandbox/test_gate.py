@@ -36,6 +36,7 @@ async def outside(monkeypatch):
     server.close()
 
 
+@pytest.mark.threat("T31")
 async def test_only_hosts_on_the_list_can_be_reached(in_bubblewrap, workspace, outside):
     """Through the proxy that the environment names; a way around it does not exist."""
     (workspace / "fetch.py").write_text(FETCH)
@@ -79,6 +80,7 @@ async def test_a_list_that_means_nothing_is_refused_before_anything_runs(in_bubb
     assert not (workspace / "ran").exists()
 
 
+@pytest.mark.threat("T9")
 async def test_without_network_a_command_has_its_own_loopback(in_bubblewrap, workspace, outside):
     """Servers of its own work, those of the machine are not there."""
     (workspace / "both.py").write_text(

@@ -1,10 +1,12 @@
 """Names that are kept free: taken while someone needs it, gone afterwards, and never anyone else's."""
 
+import fcntl
 import os
 import subprocess
 import sys
+import time
 
-from agi.sandbox.holding import hold, settled_ctime
+from agi.sandbox.holding import hold, is_settled, settled_ctime
 
 
 def test_a_free_name_is_taken_by_an_empty_folder_and_given_back(tmp_path):
@@ -99,11 +101,40 @@ def test_a_held_name_is_no_change_of_the_folder(tmp_path):
 
 
 def test_no_descriptor_is_left(tmp_path):
-    """Held or not."""
+    """Held or not; the folder's own is closed a moment later, by a thread."""
+    _settle()
     before = len(os.listdir("/proc/self/fd"))
     (tmp_path / "theirs").mkdir()
 
     hold(str(tmp_path / "theirs"))
     hold(str(tmp_path / "name")).release()
 
+    _settle()
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+def _settle() -> None:
+    """Wait until all that is closed later is closed, also what tests before this one left."""
+    until = time.monotonic() + 10
+    while not is_settled() and time.monotonic() < until:
+        os.sched_yield()
+
+
+def test_a_name_is_free_as_soon_as_it_is_let_go(tmp_path):
+    """Whether its descriptor is closed yet or not."""
+    for _ in range(20):
+        held = hold(str(tmp_path / "name"))
+        held.release()
+
+        assert not (tmp_path / "name").exists()
+
+
+def test_what_others_made_of_a_name_is_theirs_also_while_the_descriptor_is_open(tmp_path):
+    """No lock of ours stays on what is not removed."""
+    held = hold(str(tmp_path / "name"))
+    (tmp_path / "name" / "theirs").write_text("x")
+    held.release()
+
+    fd = os.open(tmp_path / "name", os.O_RDONLY)
+    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.close(fd)

@@ -17,6 +17,8 @@ def test_what_is_on_the_list_may_be_reached(host, port):
     assert HOSTS.refusal(host, port) == ""
 
 
+@pytest.mark.advisory("CVE-2026-24052")
+@pytest.mark.threat("T31")
 @pytest.mark.parametrize(
     ("host", "port"),
     [
@@ -70,6 +72,7 @@ def test_a_list_says_what_it_means(entry):
     assert refused.value.hint
 
 
+@pytest.mark.threat("T31")
 @pytest.mark.parametrize(
     "address",
     [

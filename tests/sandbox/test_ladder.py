@@ -36,6 +36,7 @@ def test_the_first_rung_is_taken_where_it_works():
     assert any("can be read" in gap for gap in rung.gaps)
 
 
+@pytest.mark.threat("T36")
 def test_without_bubblewrap_the_second_is_taken():
     """And says why, and what gets past it."""
     rung = ladder_on("landlock").rung
@@ -45,6 +46,7 @@ def test_without_bubblewrap_the_second_is_taken():
     assert any(".git/hooks" in gap for gap in rung.gaps)
 
 
+@pytest.mark.threat("T36")
 def test_without_landlock_there_is_nothing_and_that_is_said():
     """Both reasons are told."""
     said = subprocess.run([sys.executable, "-c", REFUSING], capture_output=True, text=True, check=True, env=os.environ)
@@ -65,6 +67,7 @@ def test_switched_off_is_nothing_too():
     assert (rung.name, rung.why) == ("none", ("switched off (sandbox.mode)",))
 
 
+@pytest.mark.threat("T36")
 @pytest.mark.parametrize(
     ("script", "why"),
     [
@@ -99,6 +102,7 @@ def test_what_holds_is_found_out_once_and_again_after_a_failure(monkeypatch):
     assert len(asked) == 2
 
 
+@pytest.mark.threat("T36")
 def test_a_planted_bubblewrap_is_not_used(tmp_path):
     """Neither in a folder that this user or everyone may write to, nor on a relative part of PATH."""
     if shutil.which("bwrap") is None:

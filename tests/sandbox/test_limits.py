@@ -29,6 +29,7 @@ def is_grouped():
     return LADDERS["bubblewrap"].rung and LADDERS["bubblewrap"]._groups is not None
 
 
+@pytest.mark.threat("T35")
 async def test_a_memory_hog_is_stopped(on_every_rung):
     """It fails to get the memory, or is ended."""
     result = await on_every_rung(HOG, limits=Limits(memory=300 * MIB))
@@ -40,6 +41,7 @@ async def test_a_memory_hog_is_stopped(on_every_rung):
         assert result.notes == ("it used more memory than a command may, and was ended",)
 
 
+@pytest.mark.threat("T35")
 async def test_a_fork_bomb_is_stopped(on_every_rung):
     """No more processes than allowed, and none of them is left."""
     if os.getuid() == 0 and not is_grouped():
@@ -50,6 +52,7 @@ async def test_a_fork_bomb_is_stopped(on_every_rung):
     assert result.leftovers
 
 
+@pytest.mark.threat("T35")
 async def test_a_disk_filler_is_stopped(on_every_rung, workspace):
     """No file grows beyond the limit."""
     result = await on_every_rung("head -c 50M /dev/zero > big", limits=Limits(file_size=10 * MIB))
@@ -77,6 +80,7 @@ async def test_processor_time_open_files_and_core_files_are_limited(on_every_run
     assert spent.signal in ("SIGKILL", "SIGXCPU")
 
 
+@pytest.mark.threat("T35")
 async def test_endless_output_costs_no_memory(on_every_rung):
     """It is read until time is up, and only its ends are kept."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -144,6 +148,7 @@ def test_any_shell_sets_them(shell):
     assert said == "[100, 51200, 5000]\n"
 
 
+@pytest.mark.threat("T35")
 async def test_a_sleeper_is_ended_when_time_is_up(on_every_rung):
     """Together with whatever it started."""
     began = time.monotonic()

@@ -83,6 +83,7 @@ TRICKS = {
 }
 
 
+@pytest.mark.threat("T27")
 @pytest.mark.parametrize("trick", TRICKS)
 async def test_nothing_of_it_runs_when_its_user_calls_git(confined, repository, planted, trick):
     """Neither in the whole nor in the folder itself; and it is said what was set aside."""

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from agi.sandbox.base import Confinement
+from agi.sandbox.homes import real
 from agi.sandbox.places import find_places, within
 
 
@@ -87,3 +88,61 @@ def test_names_that_only_begin_alike_are_different_places():
     assert within("/a", "/a")
     assert within("/a", "/")
     assert not within("/ab", "/a")
+
+
+def test_what_comes_or_goes_between_two_looks_is_seen_by_the_second(home, workspace, tmp_path):
+    """Nothing is remembered but what follows from names alone: a key that is new is hidden, one that is gone is not."""
+    path, secret = f"{home}/.cargo/bin", tmp_path / "store" / "secret"
+    before = look(home, workspace, path, hidden=(secret,))
+    token = home / ".cargo" / "credentials"
+
+    secret.parent.mkdir()
+    secret.write_text("key")
+    token.write_text("key")
+    after = look(home, workspace, path, hidden=(secret,))
+    token.unlink()
+    later = look(home, workspace, path, hidden=(secret,))
+
+    assert not {str(token), str(secret)} & set(before.hidden)
+    assert str(token) in after.hidden
+    assert str(token) not in later.hidden
+    assert after != before
+
+
+def test_a_hidden_place_that_becomes_a_link_is_hidden_where_it_leads(home, workspace, elsewhere):
+    """Also if it was a folder a moment ago."""
+    place = workspace / "data"
+    place.mkdir()
+    assert look(home, workspace, hidden=(place,)).hidden[-1] == str(place)
+
+    place.rmdir()
+    place.symlink_to(workspace / "other")
+    (workspace / "other").mkdir()
+
+    assert look(home, workspace, hidden=(place,)).hidden[-1] == str(workspace / "other")
+
+
+@pytest.mark.parametrize("name", ["there", "link", "broken", "not/there", "gone", "link/..", "pipe", "there/./file"])
+def test_where_a_path_leads_is_told_as_python_tells_it(tmp_path, name):
+    """By the kernel where something is there, and by its names where not."""
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "file").write_text("")
+    (tmp_path / "link").symlink_to("there")
+    (tmp_path / "broken").symlink_to("nowhere")
+    (tmp_path / "gone (deleted)").write_text("")
+    os.mkfifo(tmp_path / "pipe")
+
+    for path in (f"{tmp_path}/{name}", f"{tmp_path}/gone (deleted)"):
+        assert real(path) == os.path.realpath(path)
+
+
+def test_a_folder_that_was_removed_is_where_it_was(tmp_path):
+    """It is still open, and its name is no other than before."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        folder.rmdir()
+        assert real(f"/proc/self/fd/{fd}") == os.path.realpath(f"/proc/self/fd/{fd}")
+    finally:
+        os.close(fd)

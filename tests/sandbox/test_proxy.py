@@ -149,12 +149,14 @@ async def test_a_host_that_cannot_be_reached_is_told(ask, outside):
     assert (await ask("CONNECT good.example:443 HTTP/1.1\r\n\r\n")).startswith("HTTP/1.1 502 ")
 
 
+@pytest.mark.threat("T9", "T31")
 async def test_a_name_that_leads_to_this_machine_is_refused():
     """The name is allowed, its address is not: the list of names is not the last word."""
     with pytest.raises(Refused):
         await dial_public("localhost", 80)
 
 
+@pytest.mark.threat("T31")
 async def test_one_private_address_among_public_ones_is_enough(monkeypatch):
     """A name that means both is one that may mean either the next time it is asked."""
 

@@ -65,6 +65,7 @@ def everything(folder):
     return found
 
 
+@pytest.mark.threat("T27")
 @pytest.mark.parametrize("trick", TRICKS)
 async def test_nothing_that_steers_git_or_us_can_be_changed(in_bubblewrap, repository, trick):
     """Whatever is tried, it is afterwards as it was before; no stub is left."""
@@ -76,6 +77,7 @@ async def test_nothing_that_steers_git_or_us_can_be_changed(in_bubblewrap, repos
     assert everything(repository) == before
 
 
+@pytest.mark.threat("T27")
 @pytest.mark.parametrize("trick", TRICKS)
 async def test_where_it_cannot_be_kept_from_commands_it_is_put_back(in_landlock, repository, trick):
     """The second rung cannot except a file from a folder: what steers git is as before, and it says what it undid."""

@@ -91,6 +91,7 @@ def test_the_upper_half_of_an_argument_hides_nothing(machine):
     assert machine.says("socket", 1 | 1 << 32, 1, 0) == refuse(errno.EPERM)
 
 
+@pytest.mark.threat("T32")
 @pytest.mark.parametrize("bit", [0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000])
 def test_no_namespace_is_made(machine, bit):
     """Neither by a child nor by oneself; threads and processes are made as ever."""

@@ -61,6 +61,7 @@ def test_a_mode_counts(project):
     assert os.stat(project / ".git/hooks/pre-commit").st_mode & 0o777 == 0o644
 
 
+@pytest.mark.threat("T16")
 def test_a_planted_link_does_not_lead_out(project, tmp_path):
     """Putting back writes where the file was, not where a link leads."""
     victim = tmp_path / "victim"

@@ -14,6 +14,7 @@ def test_public_addresses_are_public(address):
     assert is_public(address)
 
 
+@pytest.mark.threat("T31")
 @pytest.mark.parametrize(
     "address",
     [

@@ -209,6 +209,7 @@ async def test_a_workspace_inside_a_repository_sees_its_own_part(repository):
     assert not any(result.ok for result in outside)
 
 
+@pytest.mark.threat("T29")
 @pytest.mark.parametrize(
     "revision", ["--output=x", "-p", "HEAD:a.txt", ":a.txt", "a b", "HEAD\n--x", "", "HEAD\0", "*", "^"]
 )
@@ -269,6 +270,7 @@ def trap(desk, tmp_path, monkeypatch):
     return canary
 
 
+@pytest.mark.threat("T24")
 async def test_nothing_of_a_hostile_repository_runs(desk, trap):
     """Whatever is asked, nothing that the repository names is started, and no file elsewhere is quoted."""
     for name, given in [*CALLS, ("repo_tree", {}), ("search", {"query": "int"})]:
@@ -311,6 +313,7 @@ WATCHED = """
 """
 
 
+@pytest.mark.threat("T24")
 @pytest.mark.skipif(find_program("strace", os.environ["PATH"]) is None, reason="strace is not on PATH")
 async def test_only_git_and_ripgrep_are_started_in_a_hostile_repository(desk, trap, tmp_path):
     """As the system itself saw it."""

@@ -4,8 +4,10 @@ import hashlib
 import os
 import stat
 
+import msgspec
 import pytest
 
+from agi.redaction import Redactor
 from agi.tools.output import INLINE_DIFF_LIMIT, ArtifactFile, diff_artifact, printable
 from agi.workspace.diffs import unified_diff
 
@@ -41,6 +43,21 @@ def test_an_artifact_is_bounded(desk):
     assert file.truncated
     assert stored(desk, file.ref).read_bytes() == b"abcab"
     assert file.artifact().size == 5
+
+
+@pytest.mark.threat("T37")
+def test_an_artifact_holds_no_known_secret_and_keeps_its_length(desk):
+    """Also where a secret comes in two pieces, or is the last that comes; its hash is that of the file."""
+    context = msgspec.structs.replace(desk.context, redactor=Redactor(["sk-0123456789"]))
+    file = ArtifactFile(context, "out.log")
+    for piece in (b"one sk-01234", b"56789 two \xff sk-0123", b" three sk-0123456789"):
+        file.write(piece)
+    file.close()
+    file.close()
+
+    held = stored(desk, file.ref).read_bytes()
+    assert held == b"one ************* two \xff sk-0123 three *************"
+    assert (file.artifact().size, file.artifact().sha256) == (len(held), hashlib.sha256(held).hexdigest())
 
 
 def test_a_planted_link_in_place_of_the_folder_is_refused(desk, tmp_path):

@@ -79,6 +79,7 @@ STATE = [
 ]
 
 
+@pytest.mark.threat("T15", "T18")
 @pytest.mark.parametrize("path", [*OUTSIDE, *LINKS], ids=lambda path: path[:30].replace("\0", "NUL"))
 async def test_a_path_that_leads_out_gets_the_same_refusal_from_every_reader(guarded, path):
     """By its spelling or through links: word for word."""
@@ -93,6 +94,7 @@ async def test_a_path_that_leads_out_gets_the_same_refusal_from_every_reader(gua
         assert len(set(answers.values())) == 1, answers
 
 
+@pytest.mark.threat("T18")
 @pytest.mark.parametrize("path", STATE)
 async def test_our_own_state_is_shown_by_no_reader(guarded, path):
     """Neither the log, nor its mirror, nor the daemon's token, under any name."""
@@ -110,6 +112,7 @@ async def test_what_a_folder_shows_is_not_outside(guarded):
             assert SECRET not in str(result), name
 
 
+@pytest.mark.threat("T18")
 @pytest.mark.parametrize(
     "ref",
     [
@@ -150,6 +153,7 @@ def odd(guarded):
     listening.close()
 
 
+@pytest.mark.threat("T18b")
 @pytest.mark.parametrize("name", ["pipe", "socket", "device"])
 async def test_what_is_no_file_is_refused_at_once(odd, name):
     """Nobody waits for what will never come."""
@@ -161,6 +165,7 @@ async def test_what_is_no_file_is_refused_at_once(odd, name):
             assert time.monotonic() - began < 1, reader
 
 
+@pytest.mark.threat("T18b")
 async def test_a_file_of_ten_gigabytes_is_answered_within_a_second(odd):
     """With its size, and without reading it."""
     began = time.monotonic()

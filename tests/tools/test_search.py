@@ -3,6 +3,7 @@
 import asyncio
 import os
 import time
+from pathlib import Path
 
 import pytest
 
@@ -215,6 +216,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
+@pytest.mark.threat("T41")
 @pytest.mark.parametrize("patterns", [HOSTILE[:27], HOSTILE[27:]])
 async def test_no_pattern_takes_long(desk, regex_engine, patterns):
     """Each of those that are known to hang others is answered in two seconds, over a megabyte of what they like."""
@@ -227,15 +229,30 @@ async def test_no_pattern_takes_long(desk, regex_engine, patterns):
         assert time.monotonic() - began < 2, pattern
 
 
+def children() -> set[str]:
+    """The processes that this one has started and that are there."""
+    threads = Path("/proc/self/task").iterdir()
+    return {pid for thread in threads for pid in (thread / "children").read_text().split()}
+
+
+@pytest.mark.threat("T41")
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="reads /proc")
 async def test_a_search_that_is_canceled_leaves_no_process(desk, regex_engine):
-    """Whatever the pattern is."""
-    desk.write("a", "a" * 4_000_000)
+    """Whatever the pattern is: it is in the middle of it, and then it is gone."""
+    desk.write("a", "a" * 40_000_000)
+    before = children()
     task = asyncio.create_task(desk.use("search", query="(a?){200}(a+){200}b" * 4, regex=True))
-    await asyncio.sleep(0)
+    async with asyncio.timeout(20):
+        while not children() - before:
+            assert not task.done()
+            await asyncio.sleep(0)
     task.cancel()
 
     with pytest.raises(asyncio.CancelledError):
         await task
+    async with asyncio.timeout(20):
+        while children() - before:  # noqa: ASYNC110 - the same
+            await asyncio.sleep(0.01)
 
 
 async def test_lines_around_a_match_are_shown(desk, engine):

@@ -34,6 +34,7 @@ async def test_a_failing_command_is_a_failed_result(desk):
     assert result.parts[0].text == "no\n[exit code 7]"
 
 
+@pytest.mark.threat("T13")
 async def test_a_command_may_run_in_a_folder_below(desk):
     """But not beside the workspace, nor through a link that leads out."""
     (desk.root / "sub").mkdir()

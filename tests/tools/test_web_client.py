@@ -127,6 +127,7 @@ async def test_a_circle_of_redirects_ends(web):
     assert len(web.asked) == 6
 
 
+@pytest.mark.threat("T31")
 @pytest.mark.parametrize(
     "url",
     [
@@ -185,6 +186,7 @@ async def test_what_is_no_plain_web_address_is_refused(url):
         await WebClient().get(url)
 
 
+@pytest.mark.threat("T31")
 @pytest.mark.parametrize(
     "where",
     ["http://169.254.169.254/", "http://10.0.0.1/", "http://2130706433/", "http://[::1]/", "file:///etc/passwd"],
@@ -207,6 +209,7 @@ async def test_a_name_is_refused_if_any_of_its_addresses_is(web):
     assert web.asked == []
 
 
+@pytest.mark.threat("T31")
 async def test_a_name_that_changes_its_mind_is_looked_up_once(web):
     """What was judged is what is connected to: there is no second question that could be answered otherwise."""
     web.names["example.org"] = [["127.0.0.1"], ["169.254.169.254"]]

@@ -102,6 +102,7 @@ async def test_a_long_page_is_limited_like_every_result(desk):
     assert result.artifacts
 
 
+@pytest.mark.threat("T9")
 @pytest.mark.parametrize(
     "url", ["http://127.0.0.1:8787/v1/sessions", "file:///etc/passwd", "http://localhost/", "x" * 8]
 )

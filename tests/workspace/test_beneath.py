@@ -68,6 +68,7 @@ def test_folders_are_opened_too(opener, root, path, location):
     assert place.location == location
 
 
+@pytest.mark.threat("T15")
 @pytest.mark.parametrize("path", ["out", "absolute", "absolute_inside", "proc", "loop", "../secret", "a/../../secret"])
 def test_what_leads_out_is_refused(opener, root, path):
     """Escaping links, absolute links, links into /proc and loops are refused, also for a mere look."""
@@ -116,6 +117,7 @@ def test_no_descriptor_is_left_open(opener, root):
     assert len(os.listdir("/proc/self/fd")) == before
 
 
+@pytest.mark.threat("T16")
 def test_swapping_a_folder_for_a_link_never_shows_what_is_outside(opener, swapping, tmp_path):
     """A race between the check and the use is not there to be won."""
     outside, inside = tmp_path / "outside", tmp_path / "root"

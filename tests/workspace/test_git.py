@@ -48,6 +48,7 @@ async def test_git_answers(repository):
     assert "? new\n" in answer.stdout
 
 
+@pytest.mark.threat("T24")
 async def test_nothing_of_a_hostile_repository_runs(repository, tmp_path):
     """Monitors, hooks, filters, aliases and pagers that a repository configures leave no trace."""
     root = repository.root

@@ -99,6 +99,7 @@ def test_a_sparse_file_of_ten_gigabytes_is_read_in_part_at_once(workspace):
     assert (len(read.data), read.size, read.truncated) == (1000, 10 << 30, True)
 
 
+@pytest.mark.threat("T18b")
 def test_a_pipe_a_socket_a_device_and_a_folder_are_no_files_and_do_not_hang(workspace):
     """Each is a typed error, for reading and for writing, and is left as it was."""
     root = workspace.root
@@ -135,6 +136,7 @@ def test_writing_makes_folders_and_leaves_nothing_else(workspace):
     assert os.listdir(workspace.root / "a/b") == ["c.txt"]
 
 
+@pytest.mark.threat("T15")
 def test_replacing_keeps_the_mode_and_breaks_a_hard_link(workspace, tmp_path):
     """The other name of a hard-linked file keeps the old content."""
     file = workspace.root / "run.sh"
@@ -188,6 +190,7 @@ def test_a_dangling_link_is_not_written_through(workspace):
     assert os.listdir(workspace.root) == ["link"]
 
 
+@pytest.mark.threat("T15")
 def test_links_that_lead_out_are_refused_for_everything(workspace, tmp_path):
     """A file link, a folder link, a chain, an absolute link and /proc all end in the same refusal."""
     root = workspace.root
@@ -210,6 +213,7 @@ def test_links_that_lead_out_are_refused_for_everything(workspace, tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["proj", "secret.txt"]
 
 
+@pytest.mark.threat("T27")
 def test_our_state_is_off_limits_also_through_a_link(workspace):
     """Rules are asked about the real place, so another name for it is no way around."""
     (workspace.root / ".agi/sessions/s").mkdir(parents=True)
@@ -229,6 +233,7 @@ def test_our_state_is_off_limits_also_through_a_link(workspace):
     assert sorted(os.listdir(workspace.root / ".agi")) == ["config.json", "daemon.json", "sessions"]
 
 
+@pytest.mark.threat("T27")
 def test_git_folders_are_off_limits_whether_they_exist_or_not(workspace):
     """Nothing is created on the way to a refusal."""
     for path in (".git/hooks/pre-commit", ".git/config", ".Git/config", "new/.git/config", ".git"):
@@ -360,6 +365,7 @@ def test_a_pinned_folder_stays_the_same_folder_when_its_name_is_swapped(workspac
         assert os.path.samefile(path, workspace.root / "moved")
 
 
+@pytest.mark.threat("T13")
 def test_a_pinned_folder_must_be_inside_and_a_folder(workspace):
     """Out, missing, a file and our own state are refused."""
     (workspace.root / "f").write_text("")
@@ -424,6 +430,7 @@ NAMES = st.sampled_from(
 )
 
 
+@pytest.mark.threat("T14")
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(parts=st.lists(NAMES, min_size=1, max_size=7), absolute=st.booleans(), through_root=st.booleans())
 def test_no_spelling_of_a_path_reaches_outside(workspace, parts, absolute, through_root):
@@ -456,6 +463,7 @@ def test_no_spelling_of_a_path_reaches_outside(workspace, parts, absolute, throu
     assert (root.parent / "secret.txt").read_text() == "secret"
 
 
+@pytest.mark.threat("T16")
 def test_a_race_of_links_never_writes_outside(workspace, swapping, tmp_path):
     """While a folder is swapped for a link that leads out, every write lands inside or is refused."""
     outside = tmp_path / "outside"

@@ -126,6 +126,7 @@ async def test_last_words_from_the_background_are_heard(cell):
     assert (result.stdout.head, result.stderr.head, result.leftovers) == ("through\n", "late\n", False)
 
 
+@pytest.mark.threat("T35")
 async def test_time_is_up_for_all_of_it(cell):
     """Nobody outlives the time, not even in a session of its own."""
     mark = a_mark()
@@ -220,6 +221,7 @@ def a_daemon(*words):
     return daemon
 
 
+@pytest.mark.threat("T35")
 async def test_when_the_daemon_is_killed_its_commands_die(cell):
     """Nobody is there to end them, so they must end by themselves."""
     mark = a_mark()

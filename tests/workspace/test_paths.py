@@ -31,6 +31,7 @@ def test_a_path_that_stays_inside_becomes_names(path, parts):
     assert relative_parts(path, ROOTS) == parts
 
 
+@pytest.mark.threat("T14")
 @pytest.mark.parametrize(
     "path",
     ["", "..", "a/../../b", "/etc/passwd", "/w/proj-evil/x", "/w/proj/../x", "/w", "a\0b", "~/x", "~root/x", "\ud800"],
@@ -61,6 +62,7 @@ def test_other_places_may_be_read(location):
     refuse_reading(location)
 
 
+@pytest.mark.threat("T27")
 @pytest.mark.parametrize(
     "location",
     [

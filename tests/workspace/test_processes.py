@@ -81,6 +81,7 @@ async def test_a_command_ended_by_a_signal_has_no_exit_code(run):
     assert (result.exit_code, result.signal) == (None, "SIGSEGV")
 
 
+@pytest.mark.threat("T29")
 async def test_a_command_that_begins_with_a_dash_is_a_command(run):
     """It cannot become an option of the shell."""
     result = await run("-x; echo still here")
@@ -276,6 +277,7 @@ async def test_without_pidfds_the_exit_is_noticed_by_a_thread(run, monkeypatch):
     assert late.timed_out
 
 
+@pytest.mark.threat("T33")
 def test_the_environment_of_a_child_holds_no_secret():
     """Only a few harmless names pass, whatever the daemon's environment holds."""
     base = {

@@ -39,6 +39,7 @@ def test_missing_folders_are_made_when_told(open_place, tmp_path):
     os.close(made.folder)
 
 
+@pytest.mark.threat("T16")
 def test_a_link_put_where_a_folder_was_to_be_made_is_not_followed(open_place, tmp_path):
     """Between looking and making, nobody can lead us elsewhere."""
     target = find_target(open_place, ["a", "f"], follow=True)

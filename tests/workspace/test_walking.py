@@ -132,6 +132,7 @@ def test_a_path_that_is_no_folder_of_the_workspace_is_refused(folder, path):
         walk_visible(folder, path, limit=9)
 
 
+@pytest.mark.threat("T16")
 def test_a_folder_swapped_for_a_link_is_never_entered(folder, tmp_path, swapping):
     """Whoever swaps it, and however often."""
     (tmp_path / "outside").mkdir()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import sqlite3
 import struct
-import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import get_args
@@ -29,10 +28,14 @@ class Index:
         self.rules = RuleBook()
         self.id = 0
         self.known: dict[str, Known] = {}
+        self.opaque: set[str] = set()
+        """Those of them of which no content is kept."""
         self.is_whole = False
         """Whether everything was looked at once; before that, nothing can be said to be new."""
         self.kept = 0
         """How many bytes the files that are covered have together."""
+        self.is_loose = False
+        """Whether some of it may not be on the disk yet, whoever found it; nobody may change a file before it is."""
         self._generation = -1
 
     def catch_up(self, db: sqlite3.Connection) -> None:
@@ -41,10 +44,11 @@ class Index:
         self.is_whole = bool(whole)
         if generation == self._generation:
             return
-        self._generation = generation
+        self._generation, self.is_loose = generation, True
         rows = db.execute("SELECT path, kind, mode, size, key, stamp FROM files WHERE workspace=?", (self.id,))
         self.known = {os.fsdecode(path): _known(*rest) for path, *rest in rows}
         self.kept = sum(one.node.size for one in self.known.values() if one.node.kind == "file")
+        self.opaque = {path for path, one in self.known.items() if one.node.kind == "opaque"}
 
     def forget(self) -> None:
         """What is in memory may be wrong: a transaction did not come to its end."""
@@ -57,18 +61,17 @@ class Index:
         self.kept += sum(one.node.size for _, one in there if one.node.kind == "file")
         self.kept -= sum(self.known[path].node.size for path in found if self._is_kept(path))
         self.known.update(there)
+        self.opaque.difference_update(found)
+        self.opaque.update(path for path, one in there if one.node.kind == "opaque")
         for path in gone:
             self.known.pop(path, None)
         db.executemany(
             "DELETE FROM files WHERE workspace=? AND path=?", [(self.id, os.fsencode(path)) for path in gone]
         )
         db.executemany("INSERT OR REPLACE INTO files VALUES (?,?,?,?,?,?,?)", self._rows(there))
-        self._generation += 1
+        self._generation, self.is_loose = self._generation + 1, True
         self.is_whole = self.is_whole or whole
-        db.execute(
-            "UPDATE workspaces SET generation=?, whole=?, used_at=? WHERE id=?",
-            (self._generation, self.is_whole, int(time.time()), self.id),
-        )
+        db.execute("UPDATE workspaces SET generation=?, whole=? WHERE id=?", (self._generation, self.is_whole, self.id))
 
     def _is_kept(self, path: str) -> bool:
         return path in self.known and self.known[path].node.kind == "file"
@@ -81,9 +84,11 @@ class Index:
         ]
 
     def _row(self, db: sqlite3.Connection) -> tuple[int, int, int]:
-        db.execute("INSERT OR IGNORE INTO workspaces (root) VALUES (?)", (self._root,))
         question = "SELECT id, whole, generation FROM workspaces WHERE root=?"
-        found: tuple[int, int, int] = db.execute(question, (self._root,)).fetchone()
+        found: tuple[int, int, int] | None = db.execute(question, (self._root,)).fetchone()
+        if found is None:
+            db.execute("INSERT INTO workspaces (root) VALUES (?)", (self._root,))
+            found = self._row(db)
         return found
 
 

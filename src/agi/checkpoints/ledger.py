@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from time import time_ns
 from typing import Any
 
@@ -139,6 +140,25 @@ def open_steps(db: sqlite3.Connection, workspace: int) -> list[Step]:
     return list(_steps(db, "workspace=? AND last IS NULL", workspace))
 
 
+def left_reverts(db: sqlite3.Connection, root: bytes) -> list[Step]:
+    """Reverts that a process which is gone had begun in the workspace at a root."""
+    where = "workspace=(SELECT id FROM workspaces WHERE root=?) AND last IS NULL AND cause='revert'"
+    return [step for step in _steps(db, where, root) if not is_alive(step.owner)]
+
+
+def left_calls(db: sqlite3.Connection, workspace: int, session: str) -> list[Step]:
+    """Calls of a session that were never closed, or of any session whose process is gone."""
+    where = "workspace=? AND last IS NULL AND cause<>'revert' AND (session=? OR owner<>?)"
+    found = _steps(db, where, workspace, session, this_process())
+    return [step for step in found if step.session == session or not is_alive(step.owner)]
+
+
+def is_any_open(db: sqlite3.Connection, workspace: int) -> bool:
+    """Whether something is under way in a workspace."""
+    row = db.execute("SELECT 1 FROM steps WHERE workspace=? AND last IS NULL LIMIT 1", (workspace,)).fetchone()
+    return row is not None
+
+
 def steps_beside(db: sqlite3.Connection, workspace: int, session: str, first: int, last: int) -> list[Step]:
     """Steps of other sessions that were under way in a stretch of the history."""
     where = "workspace=? AND session<>? AND first<? AND (last IS NULL OR last>?)"
@@ -176,11 +196,18 @@ def change_of(path: bytes, *columns: object) -> Change:
 
 def this_process() -> str:
     """A name for this process that no other has while it lives."""
-    return f"{os.getpid()}:{_started(os.getpid())}"
+    return _named(os.getpid())
+
+
+@lru_cache(maxsize=1)
+def _named(pid: int) -> str:
+    return f"{pid}:{_started(pid)}"
 
 
 def is_alive(owner: str) -> bool:
     """Whether the process that called itself so still runs; unknown counts as alive."""
+    if owner == this_process():
+        return True
     pid, _, started = owner.partition(":")
     if not os.path.exists("/proc/self/stat"):
         return True

@@ -119,9 +119,7 @@ def settle(tracker: Tracker) -> None:
     """Put back what reverts had done when their process died."""
     store = tracker.store
     with store.reading() as db:
-        row = db.execute("SELECT id FROM workspaces WHERE root=?", (_root(tracker),)).fetchone()
-        left = [one for one in ledger.open_steps(db, row[0]) if one.cause == "revert"] if row else []
-        plans = [(step, _planned(db, step)) for step in left if not ledger.is_alive(step.owner)]
+        plans = [(step, _planned(db, step)) for step in ledger.left_reverts(db, _root(tracker))]
     for step, moves in plans:
         _roll_back(tracker, step, moves)
 

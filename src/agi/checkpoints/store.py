@@ -10,6 +10,7 @@ import errno
 import os
 import sqlite3
 import threading
+import time
 import zlib
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -63,6 +64,8 @@ class Store:
         self.folder = folder
         self.lock = threading.RLock()
         self._db: sqlite3.Connection | None = None
+        self._is_durable: bool | None = None
+        """How writes are made now; None is not known."""
         self._indexes: OrderedDict[Path, Index] = OrderedDict()
 
     def index(self, root: Path) -> Index:
@@ -95,7 +98,9 @@ class Store:
         """
         with self.lock, _explained(self.folder / FILE):
             db = self._open()
-            db.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
+            if self._is_durable is not durable:
+                db.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
+                self._is_durable = durable
             db.execute("BEGIN IMMEDIATE")
             try:
                 yield db
@@ -104,6 +109,16 @@ class Store:
                 with suppress(sqlite3.Error):
                     db.execute("ROLLBACK")
                 raise
+
+    def harden(self, index: Index) -> None:
+        """Make all that was written so far durable: with a durable write, all before it is forced to disk.
+
+        It must differ from what is there: what is written as it was, is not written.
+        """
+        with self.lock:
+            with self.writing() as db:
+                db.execute("UPDATE workspaces SET used_at=max(used_at+1, ?) WHERE id=?", (_now_ms(), index.id))
+            index.is_loose = False
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -133,7 +148,7 @@ class Store:
         if self._db is None:
             try:
                 self._make()
-                self._db = _connect(self.folder / FILE)
+                self._db, self._is_durable = _connect(self.folder / FILE), None
             except OSError as error:
                 if error.errno in (errno.ENOSPC, errno.EDQUOT):
                     raise disk_full() from error
@@ -149,6 +164,10 @@ class Store:
             raise StorageError(f"{self.folder} is, or holds, a link.", hint=_ODD_FILE, code="data_folder_linked")
         _create(path)
         _create(self.folder / ".gitignore", b"*\n")
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
 
 
 def _create(path: Path, data: bytes = b"") -> None:

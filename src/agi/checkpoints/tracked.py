@@ -13,6 +13,7 @@ from agi.checkpoints.store import Store
 from agi.errors import AgiError
 from agi.workspace.git import git
 from agi.workspace.handle import Workspace
+from agi.workspace.repository import repository_root
 
 MOST = 2000
 _ASK = ("ls-files", "--cached", "--ignored", "--exclude-standard", "-z")
@@ -48,15 +49,14 @@ def _remember(store: Store, root: Path, stamp: str, listed: bytes) -> None:
 
 def _stamp(root: Path) -> str:
     """What tells whether the index of the repository around a folder has changed; empty if there is none."""
-    for folder in (root, *root.parents):
-        found = folder / ".git"
-        if not os.path.lexists(found):
-            continue
-        try:
-            if found.is_file():  # a worktree or a submodule says where its repository is
-                found = folder / found.read_text(errors="replace")[:4096].removeprefix("gitdir:").strip()
-            info = (found / "index").stat()
-        except (OSError, ValueError):
-            return ""
-        return f"{info.st_mtime_ns}:{info.st_size}:{info.st_ino}"
-    return ""
+    folder = repository_root(root)
+    if folder is None:
+        return ""
+    found = folder / ".git"
+    try:
+        if found.is_file():  # a worktree or a submodule says where its repository is
+            found = folder / found.read_text(errors="replace")[:4096].removeprefix("gitdir:").strip()
+        info = (found / "index").stat()
+    except (OSError, ValueError):
+        return ""
+    return f"{info.st_mtime_ns}:{info.st_size}:{info.st_ino}"

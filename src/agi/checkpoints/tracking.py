@@ -10,6 +10,7 @@ import sqlite3
 import stat
 import time
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import groupby
 
 from msgspec import Struct
@@ -72,49 +73,57 @@ class Tracker:
         """Look at everything and keep it; what differs afterwards is the step's doing. A step that names all it can
         change needs a look at nothing else.
         """
-        self.look(also, only=None if self.is_left_open(session) else named)
-        with self.store.writing(durable=False) as db:
-            index = self._index(db)
-            left = [one for one in ledger.open_steps(db, index.id) if one.session == session and one.cause != "revert"]
+        with self._looked(also, only=named, session=session) as (db, index):
+            left = [one for one in ledger.left_calls(db, index.id, session) if one.session == session]
             closed = [_closed(db, ledger.close_step(db, one, cause="interrupted")) for one in left]
             step = ledger.open_step(
                 db, id=id, session=session, turn=turn, call=call, workspace=index.id, cause=cause, named=named
             )
-            return Begun(step, tuple(one for one in closed if one is not None))
+        return Begun(step, tuple(one for one in closed if one is not None))
 
     def end(self, step: Step, *, also: Collection[str] = ()) -> Closed | None:
         """Look again, and close the step; None if it changed nothing."""
         over = time.time_ns()
-        self.look(also, only=step.named)
-        with self.store.writing(durable=False) as db:
+        with self._looked(also, only=step.named) as (db, _):
             return _closed(db, ledger.close_step(db, step, ended=over))
 
     def is_left_open(self, session: str) -> bool:
         """Whether a step of this session, or of a process that is gone, was never closed; a whole look can do that."""
         with self.store.reading() as db:
             row = db.execute("SELECT id FROM workspaces WHERE root=?", (os.fsencode(self.workspace.root),)).fetchone()
-            open_steps = ledger.open_steps(db, row[0]) if row else []
-        return any(
-            step.cause != "revert" and (step.session == session or not ledger.is_alive(step.owner))
-            for step in open_steps
-        )
+            return bool(row and ledger.left_calls(db, row[0], session))
 
     def look(self, also: Collection[str] = (), *, only: Collection[str] | None = None) -> None:
         """Find out what changed since the last look, whoever changed it; everywhere, or `only` at some paths."""
+        with self._looked(also, only=only):
+            pass
+
+    @contextmanager
+    def _looked(
+        self, also: Collection[str], *, only: Collection[str] | None, session: str = ""
+    ) -> Iterator[tuple[sqlite3.Connection, Index]]:
+        """A look, and in the same transaction what follows from it; what was found is durable afterwards.
+
+        A `session` that left a step open is looked at as a whole: that can close it.
+        """
         done = False
         while not done:
-            with self.store.writing() as db:
-                index = self._index(db)
+            index = self.store.index(self.workspace.root)
+            with self.store.lock, _forgotten_if_it_fails(index), self.store.writing(durable=False) as db:
+                index.catch_up(db)
                 try:
                     with root_of(self.workspace) as root:
-                        if only is not None:
+                        if only is not None and not (session and ledger.left_calls(db, index.id, session)):
                             self._look_at(db, index, root, only)
-                        done = only is not None or self._look(db, index, root, also)
-                except BaseException as error:
-                    index.forget()
-                    if isinstance(error, OSError):
-                        raise _not_looked_at(self.workspace, error) from error
-                    raise
+                            done = True
+                        else:
+                            done = self._look(db, index, root, also)
+                except OSError as error:
+                    raise _not_looked_at(self.workspace, error) from error
+                if done:
+                    yield db, index
+        if index.is_loose:
+            self.store.harden(index)
 
     def omissions(self) -> tuple[Omission, ...]:
         """What is not covered, as of the last look."""
@@ -123,20 +132,15 @@ class Tracker:
             if reason != IGNORED:
                 found.setdefault(reason, []).append(path)
         with self.store.lock:
-            for path, known in self.store.index(self.workspace.root).known.items():
-                if known.node.kind == "opaque":
-                    found.setdefault(reason_of(known.node), []).append(path)
+            index = self.store.index(self.workspace.root)
+            for path in index.opaque:
+                found.setdefault(reason_of(index.known[path].node), []).append(path)
         if self._last.closed:
             found.setdefault("too_many" if self._last.cut else "unreadable", []).extend(self._last.closed)
         return tuple(
             Omission(code=code, files=len(paths), paths=tuple(map(shown, sorted(paths)[:NAMED])))  # type: ignore[arg-type]
             for code, paths in sorted(found.items())
         )
-
-    def _index(self, db: sqlite3.Connection) -> Index:
-        index = self.store.index(self.workspace.root)
-        index.catch_up(db)
-        return index
 
     def _look(self, db: sqlite3.Connection, index: Index, root: int, also: Collection[str]) -> bool:
         """One look; False if there was too much to read for one transaction."""
@@ -150,9 +154,9 @@ class Tracker:
                 index.update(db, _different(index, found), whole=False)
                 return False
         found = _different(index, found)
-        for step in self._write_down(db, index, found, seen):
-            if step.cause != "revert" and not ledger.is_alive(step.owner):
-                ledger.close_step(db, step, cause="interrupted")
+        self._write_down(db, index, found, seen)
+        for step in ledger.left_calls(db, index.id, ""):
+            ledger.close_step(db, step, cause="interrupted")
         if found or not index.is_whole:
             index.update(db, found, whole=True)
         self._last = seen
@@ -160,6 +164,7 @@ class Tracker:
         return True
 
     def _look_at(self, db: sqlite3.Connection, index: Index, root: int, paths: Collection[str]) -> None:
+        """A look at some paths."""
         seen = look_at(root, index.known, paths, self._absent)
         found: dict[str, Known | None] = dict.fromkeys(seen.missing & index.known.keys())
         found.update(self._read(db, index, root, seen))
@@ -205,16 +210,12 @@ class Tracker:
             put_blob(db, known.node.key, data)
         return known
 
-    def _write_down(
-        self, db: sqlite3.Connection, index: Index, found: dict[str, Known | None], seen: Look
-    ) -> list[Step]:
-        """Put the changes into the history, if somebody's step is under way; gives those that are."""
-        under_way = ledger.open_steps(db, index.id)
-        if under_way:
+    def _write_down(self, db: sqlite3.Connection, index: Index, found: dict[str, Known | None], seen: Look) -> None:
+        """Put the changes into the history, if somebody's step is under way."""
+        if found and ledger.is_any_open(db, index.id):
             changes = list(self._changes(index, found))
             times = {one.path: seen.fresh[one.path][3] for one in changes if one.path in seen.fresh}
             ledger.add_changes(db, index.id, changes, times)
-        return under_way
 
     def _changes(self, index: Index, found: dict[str, Known | None]) -> Iterator[Change]:
         new: set[str] = set()
@@ -243,6 +244,16 @@ class Tracker:
         if above is None or above.node.kind != "folder":
             return folder in new
         return above.stamp is not None
+
+
+@contextmanager
+def _forgotten_if_it_fails(index: Index) -> Iterator[None]:
+    """What is in memory is ahead of the disk if the transaction does not come to its end."""
+    try:
+        yield
+    except BaseException:
+        index.forget()
+        raise
 
 
 def _not_looked_at(workspace: Workspace, error: OSError) -> StorageError:

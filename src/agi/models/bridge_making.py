@@ -1,7 +1,8 @@
 """A model of pydantic-ai is made from a provider's name, a key and an address, or it is said what is missing.
 
 The key goes to the provider's object and nowhere else. What else a provider needs (a region, a project) it finds where
-its own tools do, in the user's environment. May import: errors, models.failures; needs the extra.
+its own tools do, in the user's environment, which a daemon lends it for that moment. May import: environment, errors,
+models.failures; needs the extra.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.models import Model, infer_model
 from pydantic_ai.providers import Provider, infer_provider_class
 
+from agi.environment import lent
 from agi.errors import Invalid, ModelError
 from agi.models.failures import Failures
 
@@ -33,7 +35,8 @@ def make_model(provider: str, name: str, key: str, base_url: str | None, failure
     # Its warnings are meant for those who program with it; stderr is the user's.
     warnings.filterwarnings("ignore", module=r"pydantic_ai(\.|\Z)")
     try:
-        return infer_model(f"{provider}:{name}", lambda wanted: _provider(wanted, key, base_url))
+        with lent():
+            return infer_model(f"{provider}:{name}", lambda wanted: _provider(wanted, key, base_url))
     except ImportError as error:
         raise _not_installed(provider, error) from error
     except UserError as error:

@@ -1,7 +1,8 @@
 """The scripted model that answers only when asked for by name: it says what it is, and then shows real work.
 
-It looks at the project with the agent's own tools and tells what they found; it understands nothing. Running the
-tools is the loop's business. May import: protocol, models.base, models.catalog, models.scripted.
+It looks at the project with the agent's own tools and tells what they found, or carries out one order to the letter;
+it understands nothing. Running the tools is the loop's business. May import: protocol, models.base, models.catalog,
+models.orders, models.scripted.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from collections.abc import AsyncGenerator, Sequence
 
 from agi.models.base import ModelRequest, StreamItem
 from agi.models.catalog import SCRIPTED
+from agi.models.orders import order_in
 from agi.models.scripted import Call, Say, Step, play
+from agi.protocol.messages import Message
 from agi.protocol.parts import ToolResultContent, ToolResultPart, plain_text
 
 NAME = "demo"
@@ -18,6 +21,8 @@ SIZE = 12
 """Characters a delta: small, so that one sees it stream."""
 
 OPENING = "I am a script, not an AI model. "
+OBEYING = "I do what you spelled out, and nothing else.\n\n"
+HELPLESS = "Verification failed, and a script cannot mend that. `agi undo` takes back what I was told to do.\n"
 CLOSING = (
     "For a real model run `agi setup`, or start Ollama or another model server on this machine, or get the small "
     "embedded one with `agi models fetch`."
@@ -51,9 +56,12 @@ class DemoModel:
 
 
 def decide(request: ModelRequest) -> Sequence[Step]:
-    """Choose the next steps by the tool results since the last user message: look around, read one file, answer."""
+    """Choose the next steps by the tool results since a person spoke: carry out an order, or look around and answer."""
     results = _results(request)
     offered = {tool.name for tool in request.tools}
+    order = order_in(_asked(request))
+    if order is not None and order.name in offered:
+        return _carry_out(order, results.get(order.name), request)
     tree, page = results.get("repo_tree"), results.get("read_file")
     if tree is None and page is None:
         if "repo_tree" in offered:
@@ -68,10 +76,28 @@ def decide(request: ModelRequest) -> Sequence[Step]:
     return (Say(_answer(tree, page, path), SIZE),)
 
 
+def _carry_out(order: Call, result: ToolResultContent | None, request: ModelRequest) -> Sequence[Step]:
+    if result is None:
+        return (Say(OPENING + OBEYING, SIZE), order)
+    if request.messages[-1].origin == "verification":
+        return (Say(HELPLESS, SIZE),)
+    return (Say(f"The tool {order.name} {'succeeded' if result.ok else 'did not succeed'}.\n", SIZE),)
+
+
+def _asked(request: ModelRequest) -> str:
+    """What a person said last; what the harness says in between does not count."""
+    said = (plain_text(message.parts) for message in reversed(request.messages) if _is_persons(message))
+    return next(said, "")
+
+
+def _is_persons(message: Message) -> bool:
+    return message.role == "user" and not message.origin
+
+
 def _results(request: ModelRequest) -> dict[str, ToolResultContent]:
     found: dict[str, ToolResultContent] = {}
     for message in reversed(request.messages):
-        if message.role == "user":
+        if _is_persons(message):
             break
         for part in message.parts:
             if isinstance(part, ToolResultPart):

@@ -30,6 +30,9 @@ _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _UNFIT = re.compile(r"[^A-Za-z0-9_-]+", re.ASCII)
 # Sorted keys: two schemas or options that are equal are sent as the same bytes.
 _encode = msgspec.json.Encoder(order="deterministic").encode
+_MOST_KNOWN = 512
+_KNOWN: dict[int, tuple[ToolDefinition, Raw]] = {}
+"""Tools that were written, by their identity; each is kept with what was written, so that no other can take it."""
 
 
 class _Function(Struct, frozen=True):
@@ -80,7 +83,7 @@ class _Body(Struct, frozen=True, kw_only=True):
     max_completion_tokens: object = UNSET
     reasoning_effort: object = UNSET
     response_format: Json | UnsetType = UNSET
-    tools: list[_Tool] | UnsetType = UNSET
+    tools: list[Raw] | UnsetType = UNSET
     messages: list[_Message]
 
 
@@ -99,7 +102,7 @@ def encode_request(provider: str, model: str, request: ModelRequest, *, limit_na
         max_completion_tokens=limit if limit_name == "max_completion_tokens" else UNSET,
         reasoning_effort=options.get("reasoning_effort", UNSET),
         response_format=_response_format(options.get("schema")),
-        tools=[_tool(tool) for tool in request.tools] or UNSET,
+        tools=[_written(tool) for tool in request.tools] or UNSET,
         messages=[message for part in (_system(request), *conversation) for message in part],
     )
     return _encode(body)
@@ -111,6 +114,16 @@ def _response_format(schema: object) -> Json | UnsetType:
 
 def _system(request: ModelRequest) -> list[_Message]:
     return [_Message(role="system", content=request.system)] if request.system else []
+
+
+def _written(tool: ToolDefinition) -> Raw:
+    """A tool as it is sent: written once, request after request, for as long as it is this very value."""
+    known = _KNOWN.get(id(tool))
+    if known is None or known[0] is not tool:
+        if len(_KNOWN) >= _MOST_KNOWN:
+            _KNOWN.clear()
+        known = _KNOWN[id(tool)] = (tool, Raw(_encode(_tool(tool))))
+    return known[1]
 
 
 def _tool(tool: ToolDefinition) -> _Tool:

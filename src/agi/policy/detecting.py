@@ -60,6 +60,11 @@ def checks_for(commands: tuple[str, ...], project: Project) -> Checks:
     return detect(project) if commands == _DEFAULT else Checks(commands=commands)
 
 
+def may_prove(commands: tuple[str, ...], line: str) -> bool:
+    """Whether a line can be a verification command at all, before any file is looked at: all that are found test."""
+    return line in commands or (commands == _DEFAULT and "test" in line)
+
+
 def detect(project: Project) -> Checks:
     """Look for a Makefile with a target `test`; without one, for everything else that can test."""
     names = project.names(".")

@@ -106,7 +106,7 @@ def _watch_links(wrapped: Wrapped, confinement: Confinement, places: Places) -> 
     """A mount cannot stand on a link: what is one is put back afterwards. Asked once all names of ours are taken."""
     workspace = confinement.workspace
     names = (*_TOP, *places.watched, *places.watched_folders)
-    if not confinement.read_only and any(map(os.path.islink, (workspace / name for name in names))):
+    if not confinement.read_only and any(os.path.islink(f"{workspace}/{name}") for name in names):
         wrapped.notes.append(watch_over(confinement, places).put_back)
 
 

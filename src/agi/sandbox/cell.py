@@ -5,7 +5,6 @@ May import: errors, sandbox.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ from msgspec.structs import replace
 
 from agi.errors import Invalid
 from agi.sandbox.base import Confinement, Rung
-from agi.sandbox.homes import SYSTEM, within
+from agi.sandbox.homes import SYSTEM, real, within
 from agi.sandbox.opened import refuse_too_wide
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ class Cell:
 
         Raises `Unavailable` if what holds commands now is not what they were judged with; nothing runs then.
         """
-        folder, workspace = os.path.realpath(cwd), str(self.confinement.workspace)
+        folder, workspace = real(str(cwd)), str(self.confinement.workspace)
         if not within(folder, workspace):
             hint = "Commands start in the workspace or a folder of it."
             raise Invalid(f"{str(cwd)!r} is outside the workspace.", hint=hint, code="cwd_outside_workspace")

@@ -6,13 +6,13 @@ with a real process, since only that shows it. May import: sandbox.
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import os
 import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
-from threading import Thread
 
 from agi.sandbox.base import Limits
 from agi.sandbox.limits import MORE_LIKELY_TO_GO, memory_of
@@ -23,6 +23,7 @@ _TRY_S = 5.0
 _ROUNDS = 20
 _CLOSE_S = 0.3
 _POLL_S = 0.01
+_PIECE = 1 << 16
 
 
 class Group:
@@ -31,14 +32,13 @@ class Group:
     def __init__(self, folders: dict[str, Path], *, unified: bool) -> None:
         self._folders = folders
         self._unified = unified
-        self._limits: Limits | None = None
-        self._adopting: Thread | None = None
-        self._seen = self._events()
-
-    @property
-    def joins(self) -> tuple[str, ...]:
+        self.joins = tuple(dict.fromkeys(f"{folder}/cgroup.procs" for folder in folders.values()))
         """The files into which the number of a process is written to make it a member."""
-        return tuple(dict.fromkeys(f"{folder}/cgroup.procs" for folder in self._folders.values()))
+        self._memory = f"{folders['memory']}/{'memory.events' if unified else 'memory.oom_control'}"
+        self._pids = f"{folders['pids']}/pids.events"
+        self._limits: Limits | None = None
+        self._adopting = False
+        self._seen = self._events()
 
     def adopt(self, pid: int) -> None:
         """Make a process and all its descendants members, in a thread.
@@ -46,19 +46,26 @@ class Group:
         The kernel lets us wait some milliseconds for the first one. A command need not wait for that: it begins at
         once, and what it has started by then is fetched. Members' children are members.
         """
-        self._adopting = Thread(target=self._fetch, args=(pid,), name="cgroup", daemon=True)
-        self._adopting.start()
+        self._adopting = True
+        # Not `Thread.start`: it waits until the thread runs, a millisecond for everybody in the event loop.
+        _thread.start_new_thread(self._fetch, (pid,))
 
     def _fetch(self, pid: int) -> None:
+        try:
+            self._fetch_all(pid)
+        finally:
+            self._adopting = False
+
+    def _fetch_all(self, pid: int) -> None:
         members: set[int] = set()
         for _ in range(_ROUNDS):
             fresh = ({pid} | descendants(pid)) - members
             if not fresh:
                 return
             for one in fresh:
-                for path, text in (*((path, one) for path in self.joins), (_score(one), MORE_LIKELY_TO_GO)):
-                    with suppress(OSError), open(path, "r+") as file:
-                        file.write(str(text))
+                for path in self.joins:
+                    _write(path, str(one))
+                _write(_score(one), str(MORE_LIKELY_TO_GO))
             members |= fresh
 
     @property
@@ -70,9 +77,9 @@ class Group:
     @property
     def is_empty(self) -> bool:
         """Whether nobody is in it any more, nor on the way in."""
-        if self._adopting is not None and self._adopting.is_alive():
+        if self._adopting:
             return False
-        return not any(_read(Path(path)) for path in self.joins)
+        return not any(map(_read, self.joins))
 
     def limit(self, limits: Limits) -> None:
         """Set what its members may use together."""
@@ -100,13 +107,10 @@ class Group:
         return not any(folder.exists() for folder in self._folders.values())
 
     def _set(self, controller: str, name: str, value: int | None) -> None:
-        with suppress(OSError), open(self._folders[controller] / name, "r+") as file:
-            file.write("max" if value is None else str(value))
+        _write(f"{self._folders[controller]}/{name}", "max" if value is None else str(value))
 
     def _events(self) -> tuple[int, int]:
-        name = "memory.events" if self._unified else "memory.oom_control"
-        memory = _count(_read(self._folders["memory"] / name), "oom_kill")
-        return memory, _count(_read(self._folders["pids"] / "pids.events"), "max")
+        return _count(_read(self._memory), "oom_kill"), _count(_read(self._pids), "max")
 
 
 class Groups:
@@ -190,10 +194,12 @@ def _works(groups: Groups) -> bool:
     if group is None:
         return False
     try:
+        if not group.has_limits:
+            return False
         script = 'for file; do echo $$ >"$file" || exit 1; done'
         argv = ["/bin/sh", "-c", script, "sh", *group.joins]
         tried = subprocess.run(argv, capture_output=True, timeout=_TRY_S, check=False)  # noqa: S603
-        return group.has_limits and tried.returncode == 0
+        return tried.returncode == 0
     except (OSError, subprocess.TimeoutExpired):
         return False
     finally:
@@ -203,7 +209,7 @@ def _works(groups: Groups) -> bool:
 def _mounts() -> dict[str, str]:
     """Where each controller of the first version is mounted, and under an empty name the second version."""
     found: dict[str, str] = {}
-    for line in _read(Path("/proc/self/mountinfo")).splitlines():
+    for line in _read("/proc/self/mountinfo").splitlines():
         before, _, after = line.partition(" - ")
         kind, *_, options = after.split(" ")
         place = before.split(" ")[4]
@@ -217,7 +223,7 @@ def _mounts() -> dict[str, str]:
 def _own() -> dict[str, str]:
     """The group we are in, by controller."""
     found: dict[str, str] = {}
-    for line in _read(Path("/proc/self/cgroup")).splitlines():
+    for line in _read("/proc/self/cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
         found.update(dict.fromkeys(controllers.split(","), path.strip("/")))
     return found
@@ -237,11 +243,30 @@ def _sweep(parent: Path) -> None:
                     entry.rmdir()
 
 
-def _read(path: Path) -> str:
+def _read(path: str) -> str:
     try:
-        return path.read_text(errors="replace")
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return ""
+    try:
+        text = b""
+        while piece := os.read(fd, _PIECE):
+            text += piece
+        return text.decode(errors="replace")
+    except OSError:
+        return ""
+    finally:
+        os.close(fd)
+
+
+def _write(path: str, text: str) -> None:
+    """Tell the kernel something; where it refuses, nothing is said."""
+    with suppress(OSError):
+        fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            os.write(fd, text.encode())
+        finally:
+            os.close(fd)
 
 
 def _count(text: str, name: str) -> int:

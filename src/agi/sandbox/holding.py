@@ -13,6 +13,8 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from queue import SimpleQueue
+from threading import Lock, Thread
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LOOK = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -36,8 +38,10 @@ class Held:
                 if _is_still(self._parent, self._name, self._fd) and _is_ours(self._fd):
                     self._remove()
         finally:
-            os.close(self._fd)
+            with suppress(OSError):
+                fcntl.flock(self._fd, fcntl.LOCK_UN)
             os.close(self._parent)
+            _CLOSING.put(self._fd)
 
     def _remove(self) -> None:
         with _unnoticed(self._parent):
@@ -47,9 +51,57 @@ class Held:
                 os.unlink(self._name, dir_fd=self._parent)
 
 
+class _Closing:
+    """Closes descriptors in a thread of its own.
+
+    The last one of a folder that was removed is when the disk forgets the folder, which takes ext4 some milliseconds;
+    whoever waits for a command need not wait for that. The name is free before: it is removed by then.
+    """
+
+    def __init__(self) -> None:
+        self._fds: SimpleQueue[int] = SimpleQueue()
+        self._lock = Lock()
+        self._thread: Thread | None = None
+        self._pid = 0
+        self._open = 0
+
+    def put(self, fd: int) -> None:
+        """Close it soon."""
+        with self._lock:
+            self._open += 1
+            if self._thread is None or self._pid != os.getpid():
+                self._pid = os.getpid()  # a fork has no thread of its parent's
+                self._thread = Thread(target=self._run, name="closing", daemon=True)
+                self._thread.start()
+        self._fds.put(fd)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether all are closed."""
+        return self._open == 0
+
+    def _run(self) -> None:
+        while True:
+            fd = self._fds.get()
+            with suppress(OSError):
+                os.close(fd)
+            with self._lock:
+                self._open -= 1
+
+
+_CLOSING = _Closing()
+
+
+def is_settled() -> bool:
+    """Whether everything that was let go is closed too."""
+    return _CLOSING.is_idle
+
+
 def hold(path: str, content: bytes | None = None) -> Held | None:
     """Take a name that is free, with an empty folder or a file; None if it is not free, or nobody could take it."""
     folder, name = os.path.split(path)
+    if _is_somebodys(path):
+        return None
     try:
         parent = os.open(folder, _FOLDER)
     except OSError:
@@ -65,6 +117,14 @@ def is_stub(path: str) -> bool:
     """Whether something of ours stands there, and nothing else."""
     try:
         return os.lstat(path).st_mtime_ns == _MARK_NS
+    except OSError:
+        return False
+
+
+def _is_somebodys(path: str) -> bool:
+    """Whether something stands there that is not ours, so that nothing need be tried."""
+    try:
+        return os.lstat(path).st_mtime_ns != _MARK_NS
     except OSError:
         return False
 

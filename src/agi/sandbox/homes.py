@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 
 ALL_HOMES = "/home"
+_LOOK = getattr(os, "O_PATH", os.O_NONBLOCK) | os.O_CLOEXEC
+_REMOVED = " (deleted)"
 SYSTEM = frozenset({"/", "/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/opt", "/proc", "/sbin", "/sys", "/usr"})
 """A home folder that is one of these, or holds one, is not hidden: nothing would run."""
 _SECRET_FILES = (
@@ -58,6 +60,11 @@ def content_of(name: str) -> bytes | None:
 
 def outermost(paths: Iterable[str]) -> tuple[str, ...]:
     """The same places without those inside another."""
+    return _outermost(tuple(paths))
+
+
+@lru_cache(maxsize=256)
+def _outermost(paths: tuple[str, ...]) -> tuple[str, ...]:
     kept: list[str] = []
     for path in sorted(set(paths)):
         if not any(within(path, one) for one in kept):
@@ -68,6 +75,22 @@ def outermost(paths: Iterable[str]) -> tuple[str, ...]:
 def within(path: str, folder: str) -> bool:
     """Whether a path is a folder or lies in it, by their names alone."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def real(path: str) -> str:
+    """Where a path leads, as `os.path.realpath` says it: by one step of the kernel's where something is there."""
+    try:
+        fd = os.open(path, _LOOK)
+    except (OSError, ValueError):
+        return os.path.realpath(path)
+    try:
+        found = os.readlink(f"/proc/self/fd/{fd}")
+    except OSError:
+        found = ""
+    finally:
+        os.close(fd)
+    # What was removed just now has a mark at its end, and a pipe or the like has no path at all.
+    return found if found.startswith("/") and not found.endswith(_REMOVED) else os.path.realpath(path)
 
 
 def _home_of(uid: int) -> str:

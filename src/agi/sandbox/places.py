@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from msgspec import Struct
@@ -27,6 +27,7 @@ from agi.sandbox.homes import (
     each_home,
     find_homes,
     outermost,
+    real,
     within,
 )
 
@@ -76,23 +77,22 @@ def find_places(confinement: Confinement, env: Mapping[str, str]) -> Places:
         *_on_path(env.get("PATH", ""), all_homes),
         *_our_own(),
         *_environments(workspace),
-        *filter(os.path.exists, map(os.path.realpath, confinement.readable)),
+        *filter(os.path.exists, (real(str(path)) for path in confinement.readable)),
     )
-    readable = outermost(
-        path for path in wanted if any(within(path, one) for one in veiled) and not within(path, workspace)
-    )
-    hidden = [os.path.realpath(path) for path in confinement.hidden]
+    readable = _readable(wanted, veiled, workspace)
+    hidden = [real(str(path)) for path in confinement.hidden]
     hidden += [path for path in _system_secrets() if os.access(path, os.R_OK)]
-    hidden += [path for home in all_homes for path in _tokens(home)]
+    one_by_one = tuple(each_home(all_homes))
+    hidden += [path for home in one_by_one for path in _join(home, _TOKENS)]
     # The workspace may be a home folder, or hold one: what is there of keys is hidden, one by one.
-    held = [home for home in each_home(all_homes) if within(home, workspace)]
+    held = [home for home in one_by_one if within(home, workspace)]
     hidden += [path for home in held for path in _join(home, SECRETS)]
     frozen = [path for home in held for path in _join(home, START_UP) if not os.path.islink(path)]
-    shown = [path for path in hidden if _is_shown(path, veiled, readable, workspace)]
+    there = tuple(path for path in hidden if os.path.lexists(path))
     return Places(
         homes=homes,
         readable=readable,
-        hidden=outermost(shown),
+        hidden=_shown(there, veiled, readable, workspace),
         frozen=tuple(frozen),
         free=tuple(_free(held, hidden, workspace)),
         watched=tuple(os.path.relpath(f"{home}/{name}", workspace) for home in held for name in STEERING),
@@ -104,7 +104,7 @@ def kept_places(confinement: Confinement, env: Mapping[str, str]) -> list[str]:
     """What must not be opened to commands, nor a folder above it: homes, what they hold of keys, hidden places."""
     homes = find_homes(env.get("HOME", ""), os.getuid())
     single = [path for home in each_home(homes) for path in (home, *(f"{home}/{name}" for name in SECRETS))]
-    return [*homes, *single, *map(os.path.realpath, confinement.hidden)]
+    return [*homes, *single, *(real(str(path)) for path in confinement.hidden)]
 
 
 def _free(homes: Iterable[str], hidden: Iterable[str], workspace: str) -> Iterator[tuple[str, bytes | None]]:
@@ -119,8 +119,24 @@ def _free(homes: Iterable[str], hidden: Iterable[str], workspace: str) -> Iterat
             yield path, None
 
 
+@lru_cache(maxsize=64)
+def _readable(wanted: tuple[str, ...], veiled: tuple[str, ...], workspace: str) -> tuple[str, ...]:
+    """Which of the places that are wanted lie in a hidden one. By their names alone, as is what follows."""
+    return outermost(
+        path for path in wanted if any(within(path, one) for one in veiled) and not within(path, workspace)
+    )
+
+
+@lru_cache(maxsize=64)
+def _shown(
+    there: tuple[str, ...], veiled: tuple[str, ...], readable: tuple[str, ...], workspace: str
+) -> tuple[str, ...]:
+    """Which of the places that are to be hidden could be seen otherwise."""
+    return outermost(path for path in there if _is_shown(path, veiled, readable, workspace))
+
+
 def _is_shown(path: str, veiled: Iterable[str], readable: Iterable[str], workspace: str) -> bool:
-    if not os.path.lexists(path) or within(workspace, path):
+    if within(workspace, path):
         return False
     if within(path, workspace) or any(within(path, one) for one in readable):
         return True
@@ -188,10 +204,6 @@ def _system_secrets() -> tuple[str, ...]:
         elif os.path.isfile(path):
             found.append(path)
     return tuple(found)
-
-
-def _tokens(home: str) -> list[str]:
-    return [path for one in each_home((home,)) for path in _join(one, _TOKENS)]
 
 
 def _join(home: str, names: Iterable[str]) -> list[str]:

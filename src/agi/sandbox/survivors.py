@@ -12,6 +12,8 @@ import time
 from collections.abc import Collection
 from contextlib import suppress
 
+CHILD_MARKER = "AGI_PARENT"
+"""The variable that marks every process we start, and those it starts, with the daemon's process id."""
 COMMAND_MARKER = "AGI_COMMAND"
 """The variable by which all processes of one command are known, unless they clear their environment."""
 

@@ -24,6 +24,7 @@ from agi.tools.remembered import SessionMemory
 from agi.workspace.handle import Workspace
 
 if TYPE_CHECKING:
+    from agi.redaction import Redactor
     from agi.sandbox.cell import Cell
     from agi.skills.loading import Skills
 
@@ -61,6 +62,8 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     """Where commands run; None is without a sandbox."""
     skills: Skills | None = None
     """The skills of the workspace and its user; None where there can be none."""
+    redactor: Redactor | None = None
+    """Takes known secrets out of the files that are kept; None where nobody knows any."""
 
 
 class Preview(Struct, frozen=True):
@@ -104,6 +107,7 @@ class Registry:
         self._by_name: dict[str, Tool] = {}
         self._tools: dict[str, Tool] = {}
         self._held_back = set(held_back)
+        self._offered: tuple[ToolDefinition, ...] | None = None
         for tool in tools:
             self.add(tool)
 
@@ -114,6 +118,7 @@ class Registry:
             if name in self._by_name:
                 raise ValueError(f"two tools are called {name!r}")
         self._tools[tool.definition.name] = tool
+        self._offered = None
         self._by_name.update(dict.fromkeys(names, tool))
 
     def joined(self, tools: Iterable[Tool], *, held_back: Iterable[str] = ()) -> Registry:
@@ -121,12 +126,15 @@ class Registry:
         return Registry((*self._tools.values(), *tools), held_back=(*self._held_back, *held_back))
 
     def offered(self) -> tuple[ToolDefinition, ...]:
-        """The tools a model is told of, sorted by name."""
-        return tuple(tool for tool in self.definitions() if tool.name not in self._held_back)
+        """The tools a model is told of, sorted by name; the same value until there are others."""
+        if self._offered is None:
+            self._offered = tuple(tool for tool in self.definitions() if tool.name not in self._held_back)
+        return self._offered
 
     def offer(self, names: Iterable[str]) -> None:
         """Tell a model of these too, from its next request on."""
         self._held_back.difference_update(names)
+        self._offered = None
 
     def names(self) -> frozenset[str]:
         """Every name and alias in use."""

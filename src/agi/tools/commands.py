@@ -93,6 +93,7 @@ async def run_for_tool(
             ending = await _attend(context, wanted, running, timeout_s)
     except BaseException:
         await running.end()
+        ears.shown()  # nobody looks at it, but the files that hold the rest are closed
         raise
     if ending.why in ("time", "question"):
         await running.end()

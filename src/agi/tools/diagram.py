@@ -15,9 +15,7 @@ from agi.errors import Invalid
 from agi.protocol.parts import Artifact, Text
 from agi.protocol.tools import ToolCall, ToolDefinition, ToolKind, ToolResult, failed
 from agi.tools.base import ToolContext
-from agi.tools.dot import check_dot
 from agi.tools.inputs import given
-from agi.tools.mermaid import check_mermaid
 from agi.tools.output import ArtifactFile
 from agi.tools.schema import input_schema, read_input
 from agi.workspace.processes import capture, child_environment, find_program
@@ -58,7 +56,7 @@ class DiagramTool:
         asked = read_input(call, DiagramInput)
         if "\0" in asked.source:
             raise Invalid("The source holds a NUL character.", hint="Write it without.", code="diagram_invalid")
-        (check_dot if asked.format == "dot" else check_mermaid)(asked.source)
+        _check(asked.format, asked.source)
         program, *options = _RENDERERS[asked.format]
         env = {**child_environment(os.environ, os.getpid()), **_SHUT_IN}
         found = find_program(program, env["PATH"], str(context.workspace.root))
@@ -117,3 +115,16 @@ def _stored(context: ToolContext, name: str, mime: str, data: bytes) -> Artifact
     finally:
         file.close()
     return file.artifact()
+
+
+def _check(kind: str, source: str) -> None:
+    """Raise Invalid for what is no diagram of its kind."""
+    # Late: the grammars take milliseconds to compile, and every start of every agent would wait for them.
+    if kind == "dot":
+        from agi.tools.dot import check_dot
+
+        check_dot(source)
+    else:
+        from agi.tools.mermaid import check_mermaid
+
+        check_mermaid(source)

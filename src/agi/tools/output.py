@@ -1,7 +1,7 @@
 """What a tool gives back: text that any client can take, and files for what is too long to show.
 
-Files go to the turn's folder and are named in results by the folder's ref; where it lies is sessions' business.
-May import: protocol, workspace.
+Files go to the turn's folder and are named in results by the folder's ref; where it lies is sessions' business. Known
+secrets are stars in them, as they are in the log. May import: protocol, workspace.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def printable(text: str) -> str:
 
 
 class ArtifactFile:
-    """A file of the turn in the making: private, bounded, hashed as it is written."""
+    """A file of the turn in the making: private, bounded, without secrets, hashed as it is written."""
 
     def __init__(
         self, context: ToolContext, name: str, *, mime: str = "text/plain", limit: int = ARTIFACT_LIMIT
@@ -43,10 +43,14 @@ class ArtifactFile:
         self._size = 0
         self._hash = sha256()
         self.truncated = False
+        self._flow = context.redactor.flow() if context.redactor else None
         self._file = os.fdopen(_create(context, unique), "wb", buffering=0)
 
     def write(self, data: bytes) -> None:
         """Take the next bytes; what is over the limit, or finds no room on the disk, is dropped and `truncated` set."""
+        self._put(self._flow.add(data) if self._flow else data)
+
+    def _put(self, data: bytes) -> None:
         kept = data[: self._left]
         try:
             written = self._file.write(kept) or 0
@@ -59,6 +63,8 @@ class ArtifactFile:
 
     def close(self) -> None:
         """No more will come; closing twice is harmless."""
+        if self._flow and not self._file.closed:
+            self._put(self._flow.rest())
         self._file.close()
 
     def artifact(self) -> Artifact:

@@ -17,7 +17,7 @@ _Result = TypeVar("_Result")
 async def in_thread(work: Callable[[threading.Event], _Result]) -> _Result:
     """Run `work` in a thread; it is given an event that is set when it should stop early."""
     stop = threading.Event()
-    running = asyncio.ensure_future(asyncio.to_thread(work, stop))
+    running = asyncio.get_running_loop().run_in_executor(None, work, stop)
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:

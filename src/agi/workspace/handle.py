@@ -192,8 +192,8 @@ class Workspace:
             place = self._open(path, LOOK_FOLDER)
         try:
             refuse_reading(place.location)
-            by_descriptor = Path(f"/proc/self/fd/{place.fd}")
-            yield by_descriptor if by_descriptor.exists() else self.root / place.location
+            by_descriptor = f"/proc/self/fd/{place.fd}"
+            yield Path(by_descriptor) if os.path.exists(by_descriptor) else self.root / place.location
         finally:
             os.close(place.fd)
 

@@ -1,8 +1,8 @@
 """The one launcher of commands: bounded in time and in memory, with a clean environment, and nothing left behind.
 
 A command ends when its shell does. What it left running in its group is ended then, as it is when time is up or the
-task is canceled: who starts a process owns it. With a cell, all of it happens in a sandbox. May import: errors,
-sandbox, workspace.
+task is canceled: who starts a process owns it. With a cell, all of it happens in a sandbox. May import: environment,
+errors, sandbox, workspace.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from agi.environment import ORDINARY, is_secret_name
 from agi.errors import Invalid
+from agi.sandbox.survivors import CHILD_MARKER
 from agi.workspace.captured import Capture, Kept, Spill
 from agi.workspace.children import Channel
 from agi.workspace.launching import Launched, launch, refuse_unstarted
@@ -26,17 +28,12 @@ from agi.workspace.launching import Launched, launch, refuse_unstarted
 if TYPE_CHECKING:
     from agi.sandbox.cell import Cell
 
-CHILD_MARKER = "AGI_PARENT"
-"""The variable that marks every process we start, and those it starts, with the daemon's process id."""
-
 CAPTURE_LIMIT = 48 * 1024
 ATTEMPTS = 2
 """How often a sandbox is built for a command; what does not start has not run."""
 GRACE_S = 0.5
 DRAIN_S = 0.2
 
-_PASSED = frozenset({"PATH", "HOME", "LANG", "TMPDIR", "USER", "LOGNAME", "SHELL", "TZ"})
-_SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
 _NEVER_ASK = {
     "TERM": "dumb",
     "PAGER": "cat",
@@ -75,13 +72,12 @@ class Captured(Struct, frozen=True, kw_only=True):
 
 def child_environment(base: Mapping[str, str], pid: int) -> dict[str, str]:
     """Build the environment of a child: a few harmless variables of ours, settings that keep it from asking, a mark."""
-    passed = {name: value for name, value in base.items() if _may_pass(name)}
+    passed = {name: base[name] for name in base if _may_pass(name)}
     return {"PATH": _USUAL_PATH, **passed, **_NEVER_ASK, CHILD_MARKER: str(pid)}
 
 
 def _may_pass(name: str) -> bool:
-    known = name in _PASSED or name.startswith("LC_")
-    return known and not any(word in name.upper() for word in _SECRET_WORDS)
+    return (name in ORDINARY or name.startswith("LC_")) and not is_secret_name(name)
 
 
 @cache

@@ -6,7 +6,6 @@ Looks at files only; starts nothing. May import: nothing of ours.
 from __future__ import annotations
 
 import os
-from itertools import islice
 from pathlib import Path
 
 _MOST_ABOVE = 64
@@ -17,9 +16,13 @@ _HISTORY = ("HEAD", "config", "logs", "objects", "packed-refs", "refs")
 
 def repository_root(folder: Path) -> Path | None:
     """The nearest folder, from this one upward, that holds a repository."""
-    for above in (folder, *islice(folder.parents, _MOST_ABOVE)):
-        if os.path.lexists(above / ".git"):
-            return above
+    above = str(folder)
+    for _ in range(_MOST_ABOVE + 1):
+        if os.path.lexists(f"{above.rstrip('/')}/.git"):
+            return Path(above)
+        above, below = os.path.dirname(above), above
+        if above in (below, ""):
+            break
     return None
 
 

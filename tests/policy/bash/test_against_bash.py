@@ -1,8 +1,7 @@
 """What bash really starts is the judge: the gate sees every program of it, or says that it cannot tell.
 
 Lines are made at random: from a grammar, from such lines with something broken in them, and from the shell's own signs.
-Each that the gate claims to understand is run for real, in an empty folder, with a PATH of programs that only leave a
-trace, in a process namespace of its own where there is one.
+Each that the gate claims to understand is run for real (see `running.py`), and strace tells what was started.
 """
 
 from __future__ import annotations
@@ -10,20 +9,17 @@ from __future__ import annotations
 import os
 import random
 import shutil
-import signal
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.policy.bash.running import make_programs, started
 
 from agi.policy.bash.seen import see
-from agi.policy.bash.values import names
 
-pytestmark = pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
+MISSING = [name for name in ("bash", "strace") if not shutil.which(name)]
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}")
 
-TRACED = names("rm ls cat git a b c d f r m E 1 - then fi do done in { } ! ] x=1")
-STARTING = names("env xargs nice timeout nohup stdbuf find sh bash")
 SIGNS = (
     *("rm x", "rm", "r", "m", "'rm x'", '"rm x"', '"$(rm x)"', "{rm,x}", "echo", "true", "cat ", "a", "b ", "c;", "x="),
     *("$(", ")", "(", "`", "'", '"', "\\", "\\\n", "$", "$'", "''", "${", "}", ":-", "$((", "((", "))", "[", "]", "="),
@@ -193,91 +189,54 @@ def signs(chance: random.Random, lines: Lines) -> str:
 
 @pytest.fixture
 def programs(tmp_path: Path) -> Path:
-    """Programs that write their name beside themselves; those that start others do that, too."""
-    folder = tmp_path / "programs"
-    folder.mkdir()
-    for name in TRACED:
-        (folder / name).write_text(f"#!/bin/sh\necho '{name}' >> \"${{0%/*}}/../trace\"\n")
-    for name in STARTING:
-        real = shutil.which(name)
-        if real:
-            (folder / name).write_text(f'#!/bin/sh\necho {name} >> "${{0%/*}}/../trace"\nexec {real} "$@"\n')
-    for path in folder.iterdir():
-        path.chmod(0o755)
-    return folder
-
-
-def started(line: str, programs: Path, place: Path) -> set[str]:
-    """Run a line and tell which programs it started."""
-    (place / "cwd").mkdir(parents=True)
-    (place / "trace").touch()
-    shutil.copytree(programs, place / "bin")
-    alone = ["unshare", "-pf", "--kill-child"] if os.geteuid() == 0 and shutil.which("unshare") else []
-    process = subprocess.Popen(
-        [*alone, str(shutil.which("bash")), "-c", line],
-        env={"PATH": str(place / "bin"), "HOME": str(place / "cwd")},
-        cwd=place / "cwd",
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-        executable=shutil.which(alone[0]) if alone else None,
-    )
-    try:
-        process.wait(3)
-    except subprocess.TimeoutExpired:
-        pass
-    finally:
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        process.wait()
-    found = {name.lower() for name in (place / "trace").read_text().split("\n")} - {""}
-    shutil.rmtree(place, ignore_errors=True)
-    return found
+    """What lines find on their PATH."""
+    return make_programs(tmp_path / "programs")
 
 
 def check(make: Callable[[random.Random, Lines], str], seed: int, count: int, programs: Path, tmp_path: Path) -> int:
     """Compare for so many lines; gives how many of them started something."""
-    chance, telling = random.Random(seed), 0
+    chance = random.Random(seed)
     lines = Lines(chance)
-    for number in range(count):
-        line = make(chance, lines)
-        seen = see(line)
-        if seen.unreadable or seen.unsure or "\0" in line:
-            continue
-        ran = started(line, programs, tmp_path / str(number))
-        telling += bool(ran)
-        assert ran <= {part.name for part in seen.parts}, line
-    return telling
+    made = [line for line in (make(chance, lines) for _ in range(count)) if "\0" not in line]
+    understood = [(line, seen) for line in made if not ((seen := see(line)).unreadable or seen.unsure)]
+    ran = started([line for line, _ in understood], programs, tmp_path / "lines")
+    assert len(ran) == len(understood)
+    for (line, seen), names in zip(understood, ran, strict=True):
+        assert names <= {part.name for part in seen.parts}, line
+    return sum(map(bool, ran))
 
 
-@pytest.mark.parametrize("make", [well_formed, broken, signs])
-def test_the_gate_sees_every_program_that_bash_starts(make, programs, tmp_path):
-    """A hundred lines of each kind; most well-formed ones are understood."""
-    telling = check(make, 7, 100, programs, tmp_path)
+@pytest.mark.threat("T22")
+@pytest.mark.parametrize(("make", "count", "least"), [(well_formed, 60, 36), (broken, 60, 10), (signs, 240, 5)])
+def test_the_gate_sees_every_program_that_bash_starts(make, count, least, programs, tmp_path):
+    """Most well-formed lines are understood and few that are only signs; all of those are seen right."""
+    telling = check(make, 7, count, programs, tmp_path)
 
-    assert telling >= (60 if make is well_formed else 1)
+    assert telling >= least
 
 
+@pytest.mark.threat("T22")
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("make", [well_formed, broken, signs])
 def test_the_gate_sees_every_program_of_thousands_of_lines(make, programs, tmp_path):
-    """More of the same."""
-    check(make, int(os.environ.get("AGI_SEED", "1")), int(os.environ.get("AGI_LINES", "400")), programs, tmp_path)
+    """More of the same; AGI_LINES says how many of each kind. `make enemies` has more than five thousand in all."""
+    count = int(os.environ.get("AGI_LINES", "400"))
+    telling = check(make, int(os.environ.get("AGI_SEED", "1")), count, programs, tmp_path)
+    print(f"{make.__name__}: {count} lines, {telling} of them started something")
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("env rm x", {"env", "rm"}),
-        ("echo $(ls) | xargs -n1 git", {"ls", "xargs", "git"}),
-        ("time - rm", {"-"}),
-        ("env =1 cat", {"env", "cat"}),
-    ],
-)
-def test_the_trace_is_left_when_it_should_be(line, expected, programs, tmp_path):
-    """The judge of the judge."""
-    assert expected <= started(line, programs, tmp_path / "one")
+def test_the_judge_sees_what_is_started(programs, tmp_path):
+    """The judge of the judge, also of what a line leaves in the background and of what has a path."""
+    lines = {
+        "env rm x": {"env", "rm"},
+        "echo $(ls) | xargs -n1 git": {"ls", "xargs", "git"},
+        "time - rm": {"-"},
+        "env =1 cat": {"env", "cat"},
+        "true; echo rm": set(),
+        "(cat & wait); sh -c 'nice rm'": {"cat", "sh", "nice", "rm"},
+        f"{programs}/rm": {"rm"},
+        "gone; rm": {"rm"},
+    }
+
+    assert started(list(lines), programs, tmp_path / "lines") == list(lines.values())

@@ -71,6 +71,7 @@ def test_what_a_line_does_besides_starting_programs_is_noted():
     assert not read_line("echo $((1 + 1))").evaluates
 
 
+@pytest.mark.threat("T19")
 @pytest.mark.parametrize(
     "text",
     [
@@ -104,6 +105,7 @@ def test_what_is_not_understood_is_unreadable(text):
         read_line(text)
 
 
+@pytest.mark.threat("T19")
 @pytest.mark.parametrize(
     "text",
     [
@@ -165,6 +167,7 @@ def test_any_text_is_read_or_unreadable(text):
     assert len(line.commands) <= MOST_COMMANDS
 
 
+@pytest.mark.threat("T41")
 @pytest.mark.parametrize(
     "text", ["$(" * 4900, "`" * 9999, "((" * 4900, "${a:-" * 1900, "<" * 9999, "cat <<A\n" * 1200, "[ " * 4900]
 )
