@@ -9,7 +9,7 @@ TOOLS := $(VENV)/.system-tools
 LOCAL := $(VENV)/.local-installed
 ASK ?= What does README.md say about agi?
 
-.PHONY: try install test fast slow check fix bench leaks eval-local lock clean
+.PHONY: try install test fast slow check fix bench examples torture enemies leaks eval-local lock clean
 
 # Asks your provider if one is set up, else a model server on this machine, else the embedded model (1.12 GB, once).
 try: $(LOCAL)
@@ -29,14 +29,30 @@ fast: $(DEV) $(TOOLS)
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" -rs
 
 slow: $(DEV) $(TOOLS)
+	scripts/mcp-conformance
 	$(BIN)/python -m pytest -m slow -rs
 
 fix: $(DEV)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# Ours beside a bare floor, then beside peers, which are installed by name into .bench; both tables, and docs/benchmarks.md.
 bench: $(DEV)
 	$(BIN)/python -m bench
+
+# What holds for any input, tried on new ones: a failure prints the line that repeats it.
+examples: $(DEV)
+	AGI_EXAMPLES=$${AGI_EXAMPLES:-1000} $(BIN)/python -m pytest $$(grep -rlE "^from hypothesis" tests --include='test_*.py') -m "not slow" -n 2
+
+# Crashes, long: every write of a session, thousands of kills, power losses and random sequences. About two hours on two processors.
+torture: $(DEV) $(TOOLS)
+	AGI_KILLS=$${AGI_KILLS:-10000} AGI_SWEEP=$${AGI_SWEEP:-all} AGI_POWER=$${AGI_POWER:-100000} AGI_SEQUENCES=$${AGI_SEQUENCES:-2000} \
+		AGI_SEED=$${AGI_SEED:-$$RANDOM} $(BIN)/python -m pytest tests/torture -m slow -rs -s --timeout 36000
+
+# What enemies try, at full size: a folder of a million files, ten gigabytes of output, five thousand lines for the gate.
+enemies: $(DEV) $(TOOLS)
+	AGI_ENTRIES=$${AGI_ENTRIES:-1000000} AGI_MEGABYTES=$${AGI_MEGABYTES:-10000} AGI_LINES=$${AGI_LINES:-1700} \
+		$(BIN)/python -m pytest tests/enemies tests/policy/bash/test_against_bash.py tests/tools/test_floods.py -rs -s
 
 # Five thousand commands in each sandbox and by the tool: nothing may be left. Half an hour on two processors.
 leaks: $(DEV) $(TOOLS)

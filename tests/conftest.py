@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from agi.models import nearby
 from agi.models.scripted import ScriptedModel
@@ -19,6 +21,30 @@ from agi.protocol.parts import plain_text
 from agi.sandbox import ladder
 from agi.sessions.harness import Harness, HarnessSettings, Posted
 from agi.views.queries import Turn
+
+_ANY_SPEED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("same", derandomize=True, database=None, **_ANY_SPEED)
+settings.register_profile("new", max_examples=int(os.environ.get("AGI_EXAMPLES", "100")), print_blob=True, **_ANY_SPEED)
+settings.load_profile("new" if "AGI_EXAMPLES" in os.environ else "same")
+"""Every run tries the same examples, so that it says something of the change; `make examples` tries new ones."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--threat T14`: only what is marked with this threat, or this advisory; see docs/threat-model.md."""
+    parser.addoption("--threat", metavar="ID", help="only tests marked with this threat or advisory")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what has nothing to do with the threat that was asked for."""
+    wanted = config.getoption("--threat")
+    if not wanted:
+        return
+    marks = {
+        item: {id for name in ("threat", "advisory") for mark in item.iter_markers(name) for id in mark.args}
+        for item in items
+    }
+    config.hook.pytest_deselected(items=[item for item in items if wanted not in marks[item]])
+    items[:] = [item for item in items if wanted in marks[item]]
 
 
 class Place:

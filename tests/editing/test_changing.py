@@ -5,7 +5,7 @@ import sys
 import threading
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from agi.editing.changing import change_files
@@ -204,6 +204,7 @@ def test_whatever_a_file_holds_an_edit_of_one_line_leaves_the_others(
     if not ended:
         whole[-1] = whole[-1].rstrip(b"\r\n")
     before, after = mark + b"".join(whole[:number]), b"".join(whole[number + 1 :])
+    assume(not (whole[number].endswith(b"\r") and after.startswith(b"\n")))  # those two would be one ending
     root = tmp_path_factory.mktemp("any")
     (root / "f").write_bytes(before + whole[number] + after)
     patch = data.draw(st.sampled_from(["@@\n-the line \n+new", "@@\n-the line\n+new\n+two", "@@\n-the line "]))
