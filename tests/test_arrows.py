@@ -12,25 +12,27 @@ import agi
 ROOT = Path(agi.__file__).parent
 
 LEVELS = [
-    {"errors", "explain", "redaction"},
+    {"environment", "errors", "explain", "redaction"},
     {"protocol", "net", "media"},
-    {"config", "trust"},
+    {"config", "trust", "rendering"},
     {"sandbox"},
-    {"eventlog", "workspace", "models", "policy"},
+    {"eventlog", "workspace", "models", "policy", "telemetry"},
     {"editing", "checkpoints", "jobs", "skills", "index"},
     {"tools", "agents", "views"},
     {"usertools", "mcp"},
     {"context"},
     {"loop"},
     {"sessions"},
+    {"replay"},
     {"server"},
 ]
 """Each level may use those before it; rooms of one level do not know each other, except where ALSO says so."""
 ALSO = {"views": {"eventlog"}, "protocol": set(), "trust": {"config"}}
 FACES = {
     "client": {"errors", "protocol", "config", "trust", "net", "redaction"},
-    "cli": {"errors", "protocol", "config", "trust", "client", "net"},
+    "cli": {"environment", "errors", "protocol", "config", "trust", "client", "net"},
     "tui": {"errors", "protocol", "config", "client"},
+    "web": set(),
     "testing": {"*"},
 }
 LATE = {
@@ -38,16 +40,23 @@ LATE = {
     ("client/inprocess.py", "eventlog"),
     ("client/inprocess.py", "tools"),
     ("client/inprocess.py", "skills"),
+    ("client/inprocess.py", "replay"),
+    ("cli/policy_replay.py", "replay"),
+    ("cli/replay.py", "replay"),
     ("client/mcp_servers.py", "mcp"),
     ("client/mcp_servers.py", "sessions"),
     ("client/crew.py", "sessions"),
     ("client/weights.py", "models"),
     ("cli/serve.py", "server"),
+    ("cli/mcp.py", "server"),
     ("cli/tui.py", "tui"),
+    ("cli/log.py", "eventlog"),
+    ("cli/log.py", "views"),
     ("cli/repair.py", "eventlog"),
     ("cli/repair.py", "views"),
 }
-"""The few arrows that skip a level, imported late: the in-process transport, `serve`, `tui`, `repair`, weights."""
+"""The few arrows that skip a level, imported late: the in-process transport, `serve` and `mcp serve`, `tui`, `repair`,
+weights."""
 
 
 def room(module: str) -> str:

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import os
+import importlib.util
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from msgspec import Struct
+from tests.transcripts import FENCE, blocks, environment, fits
 
 import agi
-from agi.cli import exits
+from agi.cli import exits, words
 from agi.cli.main import ASK_OPTIONS, COMMANDS
+from agi.cli.options import SHORT
 from agi.config.load import VARIABLES
 from agi.config.settings import NAMED_IN, SECTIONS, Settings
 from agi.protocol import chat, rpc
 from agi.protocol.events import DATA_TYPES
-from agi.server.app import ROUTES
+from agi.server.app import routes
 from agi.server.errors import STATUSES
 from agi.server.routes import Route
 from agi.tools.base import Tool
@@ -30,7 +31,6 @@ PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 ADRS = sorted((ROOT / "docs" / "adr").glob("[0-9]*.md"))
 
 _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
-_FENCE = re.compile(r"^(`{3,})([a-z]*)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
 
 
@@ -40,7 +40,7 @@ def read(name: str) -> str:
 
 def prose(text: str) -> str:
     """A page without its code blocks."""
-    return _FENCE.sub("", text)
+    return FENCE.sub("", text)
 
 
 def anchors(path: Path) -> set[str]:
@@ -77,7 +77,7 @@ def all_kinds(base: type[Struct]) -> Iterator[type[Struct]]:
 
 def examples() -> Iterator[tuple[str, list[str]]]:
     """The commands of README's console blocks that start with `agi`, each with the output shown for it."""
-    for _, language, block in _FENCE.findall(read("README.md")):
+    for language, block in blocks(read("README.md")):
         if language == "console":
             for run in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
                 command, *shown = run.rstrip("\n").split("\n")
@@ -85,12 +85,7 @@ def examples() -> Iterator[tuple[str, list[str]]]:
                     yield command, shown
 
 
-def fits(shown: str, line: str) -> bool:
-    """Whether a line came out as shown; `…` stands for anything."""
-    return re.fullmatch(".*".join(re.escape(part) for part in shown.split("…")), line) is not None
-
-
-@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.name)
+@pytest.mark.parametrize("route", routes(), ids=lambda route: route.name)
 def test_every_route_is_described_with_its_parameters(route: Route) -> None:
     """Whatever can be asked for over HTTP stands in docs/api.md."""
     page = read("docs/api.md")
@@ -106,7 +101,7 @@ def test_no_route_is_described_that_does_not_exist() -> None:
     """A route that was removed leaves the document too."""
     described = re.findall(r"^\| `([A-Z]+ /\S+)` \|", read("docs/api.md"), re.MULTILINE)
 
-    assert sorted(described) == sorted(f"{route.method} {route.path}" for route in ROUTES)
+    assert sorted(described) == sorted(f"{route.method} {route.path}" for route in routes())
 
 
 @pytest.mark.parametrize("message", [*all_kinds(chat.ClientMessage), *all_kinds(chat.ServerMessage)])
@@ -149,21 +144,62 @@ def _fields(body: object) -> tuple[str, ...]:
     return getattr(body, "__struct_encode_fields__", ())
 
 
+def actions(command: str) -> tuple[str, ...]:
+    """The words that may follow a command and say what it does; one that lives in another's file has none."""
+    name = f"agi.cli.{command}"
+    return tuple(getattr(importlib.import_module(name), "ACTIONS", ())) if importlib.util.find_spec(name) else ()
+
+
+_OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+_ALWAYS = {"--help", "--version"}
+
+
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_is_described_with_its_options(command: str) -> None:
-    """What can be typed can be looked up in docs/cli.md."""
+def test_every_command_is_described_with_its_actions_and_options(command: str) -> None:
+    """What can be typed can be looked up in docs/cli.md; and what can be looked up, typed."""
     described = section(read("docs/cli.md"), f"agi {command}")
+    typed = next(text for _, text in blocks(described))
+    missing = [one for one in actions(command) if not re.search(rf"^agi {command} \[?{one}\b", typed, re.MULTILINE)]
 
-    assert [option for option in COMMANDS[command][1] if option not in described] == []
+    assert missing == []
+    assert set(COMMANDS[command][1]) - set(_OPTION.findall(described)) == set()
+    assert set(_OPTION.findall(typed)) - set(COMMANDS[command][1]) == set()
 
 
-def test_asking_is_described_with_all_its_options_and_exit_codes() -> None:
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_helps_with_its_actions_and_options(command: str) -> None:
+    """`agi NAME --help` and docs/cli.md know the same commands; `agi --help` knows them all."""
+    text = words.BY_COMMAND[command]
+    missing = [one for one in actions(command) if not re.search(rf"^agi {command} \[?{one}\b", text, re.MULTILINE)]
+
+    assert missing == []
+    assert set(COMMANDS[command][1]) - set(_OPTION.findall(text)) == set()
+    assert re.search(rf"\bagi {command}\b", words.ASK)
+
+
+def test_no_command_is_described_that_does_not_exist() -> None:
+    """One that was removed leaves the document and the help too."""
+    described = re.findall(r"^## agi (\w+)$", read("docs/cli.md"), re.MULTILINE)
+
+    assert sorted(described) == sorted(COMMANDS) == sorted(words.BY_COMMAND)
+
+
+def test_asking_is_described_with_all_its_options() -> None:
     """The command that has no name is described like the others."""
-    page = read("docs/cli.md")
-    codes = [value for name, value in vars(exits).items() if name.isupper() and isinstance(value, int)]
+    table = re.findall(r"^\| (`-.*?) \|", section(read("docs/cli.md"), 'agi "…"'), re.MULTILINE)
+    short = [f"`{key}`" for key, long in SHORT.items() if long in ASK_OPTIONS]
 
-    assert [option for option in ASK_OPTIONS if f"`{option}" not in section(page, 'agi "…"')] == []
-    assert [code for code in codes if not re.search(rf"^\|.*\b{code}\b.*\|", page, re.MULTILINE)] == []
+    assert set(_OPTION.findall(" ".join(table))) == set(ASK_OPTIONS)
+    assert [key for key in short if key not in " ".join(table)] == []
+    assert set(_OPTION.findall(words.ASK.partition("\nOptions")[2])) == set(ASK_OPTIONS) | _ALWAYS
+
+
+def test_every_exit_code_is_described_and_no_other() -> None:
+    """What a script gets can be looked up."""
+    rows = re.findall(r"^\| ([\d, ]+) \|", section(read("docs/cli.md"), "Exit codes"), re.MULTILINE)
+    codes = {value for name, value in vars(exits).items() if name.isupper() and isinstance(value, int)}
+
+    assert sorted(int(code) for row in rows for code in row.split(",")) == sorted(codes)
 
 
 @pytest.mark.parametrize("kind", DATA_TYPES)
@@ -187,10 +223,39 @@ def test_every_setting_is_described(key: str) -> None:
     assert f"`{key}`" in read("docs/config.md")
 
 
-@pytest.mark.parametrize("names", VARIABLES.values(), ids=VARIABLES)
-def test_every_environment_variable_is_described(names: tuple[str, str]) -> None:
+def test_no_setting_is_described_that_does_not_exist() -> None:
+    """A key that was removed leaves the document too."""
+    cells = re.findall(r"^\| (`[a-z].*?) \|", section(read("docs/config.md"), "Keys"), re.MULTILINE)
+    described = {key for cell in cells for key in re.findall(r"`([^`]+)`", cell)}
+
+    assert described == set(config_keys())
+
+
+_LOOKED_UP = re.compile(r'\benv(?:iron)?(?:\.get\(|\[)"([A-Z_]+)"|"([A-Z_]+)" (?:not )?in (?:\w+\.)*env(?:iron)?\b')
+
+
+def variables_read(folder: Path) -> set[str]:
+    """The environment variables whose names stand in the code where one is looked up."""
+    texts = (path.read_text(encoding="utf-8") for path in folder.rglob("*.py"))
+    return {name for text in texts for pair in _LOOKED_UP.findall(text) for name in pair if name}
+
+
+def test_every_environment_variable_is_described() -> None:
     """What is read from the environment is no secret."""
-    assert [name for name in names if f"`{name}`" not in read("docs/config.md")] == []
+    described = section(read("docs/config.md"), "Environment")
+    found = variables_read(Path(agi.__file__).parent) | {name for names in VARIABLES.values() for name in names}
+
+    assert {"AGI_DEBUG", "XDG_CONFIG_HOME"} <= found
+    assert [name for name in sorted(found) if f"`{name}`" not in described] == []
+
+
+def test_every_variable_of_the_tests_and_benchmarks_is_described() -> None:
+    """Who works on the house can turn the same screws: they stand in CONTRIBUTING.md."""
+    found = {name for folder in ("tests", "bench", "evals") for name in variables_read(ROOT / folder)}
+    ours = [name for name in sorted(found) if name.startswith("AGI_")]
+
+    assert "AGI_SEED" in ours
+    assert [name for name in ours if not re.search(rf"`{name}\b", read("CONTRIBUTING.md"))] == []
 
 
 @pytest.mark.parametrize("tool", builtin_tools(), ids=lambda tool: tool.definition.name)
@@ -246,6 +311,17 @@ def test_every_verb_is_described() -> None:
     verbs = re.findall(r"^\.PHONY: (.+)$", read("Makefile"), re.MULTILINE)[0].split()
 
     assert [verb for verb in verbs if f"`make {verb}`" not in read("CONTRIBUTING.md")] == []
+    assert set(re.findall(r"`make ([a-z-]+)`", read("CONTRIBUTING.md"))) - set(verbs) == set()
+
+
+def test_every_page_is_linked_from_the_readme() -> None:
+    """Whoever begins with the README finds the rest of the documents in its table, the tutorial first."""
+    linked = _LINK.findall(section(read("README.md"), "Where to go next"))
+    pages = [f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")]
+    pages += [path.name for path in ROOT.glob("*.md") if path.name != "README.md"]
+
+    assert linked[0] == "docs/tutorial.md"
+    assert [page for page in pages if page not in linked] == []
 
 
 def test_the_readme_is_short_enough_to_be_read() -> None:
@@ -279,16 +355,10 @@ def larder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run_shell(command: str, project: Path) -> subprocess.CompletedProcess[str]:
     """Run a line of the README with nobody at the terminal, settings of its own, and a script in a model's place."""
-    agi_function = f'agi() {{ "{sys.executable}" -m agi.cli.main "$@"; }}'
     return subprocess.run(
-        ["bash", "-c", f"{agi_function}; {command}"],
+        ["bash", "-c", command],
         cwd=project,
-        env={
-            "PATH": os.environ["PATH"],
-            "HOME": str(project.parent),
-            "PYTHONPATH": str(Path(agi.__file__).parent.parent),
-            "PYTHONUTF8": "1",
-        },
+        env=environment(project.parent, project.parent / "bin"),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

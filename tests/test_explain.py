@@ -20,7 +20,7 @@ from agi.errors import BadRequest, ConfigError, Invalid
 from agi.explain import FORMS, explain, nearest, printable, where
 from agi.protocol.commands import Approve, CreateSession, PostMessage
 from agi.protocol.tools import ToolCall
-from agi.server.app import ROUTES
+from agi.server.app import routes
 from agi.server.request import decode_body, decode_query
 from agi.server.sessions import SessionsQuery
 from agi.tools.base import Registry, ToolContext
@@ -215,7 +215,7 @@ def patterns(node: object) -> Iterator[str]:
 
 def test_every_pattern_in_use_has_words() -> None:
     """No one is shown a regular expression, or left with "the required form"."""
-    kinds = [Settings, AgentEntry, *(kind for route in ROUTES for kind in (route.body, route.query) if kind)]
+    kinds = [Settings, AgentEntry, *(kind for route in routes() for kind in (route.body, route.query) if kind)]
     schemas, parts = msgspec.json.schema_components(kinds, schema_hook=lambda _: {"description": "Anything."})
     tools = [tool.input_schema for tool in Registry(builtin_tools()).definitions()]
     told_only = {pattern for pattern in patterns([*schemas, parts, *tools]) if pattern.startswith("^([0-9]{1,15}")}

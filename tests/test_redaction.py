@@ -64,6 +64,7 @@ def test_a_secret_is_found_as_json_writes_it_and_counted_in_characters():
     assert redactor.clean_text('is pass"wörd\\1.') == "is " + "*" * 11 + "."
 
 
+@pytest.mark.threat("T37")
 @pytest.mark.parametrize(
     "spelled", ["\\u0073k-0123456789abcdef", "sk-0123456789\\u0061bcdef", "sk\\u002d0123456789abcdef"]
 )
@@ -239,6 +240,7 @@ def test_a_secret_that_may_become_a_longer_one_waits():
     assert redactor.unfinished("so abcdefgh!") == 0
 
 
+@pytest.mark.threat("T37")
 def test_text_that_waits_for_its_rest_tells_no_secret_however_it_is_cut():
     """Piece by piece, what is told is the cleaned whole, character by character."""
     chance = random.Random(1)
@@ -252,3 +254,23 @@ def test_text_that_waits_for_its_rest_tells_no_secret_however_it_is_cut():
             ready = len(held) - redactor.unfinished(held)
             told, held = told + redactor.clean_text(held[:ready]), held[ready:]
         assert told + redactor.clean_text(held) == redactor.clean_text(text), (secrets, text)
+
+
+@pytest.mark.threat("T37")
+def test_bytes_that_come_in_pieces_hold_no_secret_and_keep_their_length():
+    """However they are cut, whatever else they are; one secret may begin as another does."""
+    chance = random.Random(2)
+    for _ in range(300):
+        first = "".join(chance.choices("ab", k=chance.randint(8, 10)))
+        redactor = Redactor([first, first + "ba", 'a"\\bäääää'])
+        pieces = [b"a", b"b", b"\xff\x00", *(form for form, _ in redactor._spelled)]
+        whole = b"".join(chance.choices(pieces, k=30))
+        flow, at, told = redactor.flow(), 0, b""
+        while at < len(whole):
+            size = chance.randint(1, 6)
+            told += flow.add(whole[at : at + size])
+            at += size
+        told += flow.rest()
+        assert len(told) == len(whole)
+        assert all(one in (other, ord("*")) for one, other in zip(told, whole, strict=True))
+        assert not any(form in told for form, _ in redactor._spelled)

@@ -165,6 +165,7 @@ def _linked_file(work: Path) -> Path:
     return home
 
 
+@pytest.mark.threat("T27")
 @pytest.mark.parametrize("place", [_inside, _same, _linked_folder, _linked_file])
 def test_a_workspace_that_holds_the_record_cannot_be_trusted(work, place):
     """What the agent can write must not decide what the agent may do."""

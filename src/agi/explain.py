@@ -19,6 +19,7 @@ Schema = Mapping[str, object]
 FORMS: Mapping[str, str] = MappingProxyType(
     {
         r"^https?://[^\s@]+$": "a URL that begins with http:// or https:// and has no spaces and no `@`",
+        r"^https://[a-z0-9.-]+(:[0-9]{1,5})?$": "an origin such as `https://agi.example`, without a path",
         r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z(,sess_[0-9a-f]{32})?$": (
             "a time such as 2026-01-31T12:00:00.000Z, or the `next` of a page"
         ),
@@ -30,6 +31,8 @@ FORMS: Mapping[str, str] = MappingProxyType(
         ),
         "^sess_[0-9a-f]{32}$": "a session's id, `sess_` and 32 hex digits",
         "^msg_[0-9a-f]{32}$": "a message's id, `msg_` and 32 hex digits",
+        "^((late:|anew:)?[0-9a-f]{64})?$": "the `head` of a session, 64 hex digits",
+        "^[a-z][a-z0-9._-]{0,39}$": "a short name of small letters, digits, `.`, `_` and `-`, such as `my-editor`",
     }
 )
 """The patterns we use, in words."""

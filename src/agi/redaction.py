@@ -97,6 +97,10 @@ class Redactor:
                 text = text.replace(secret, "*" * len(secret))
         return text
 
+    def flow(self) -> Flow:
+        """For bytes that come in pieces, by what is known now."""
+        return Flow(form for form, _ in self._spelled)
+
     def unfinished(self, text: str) -> int:
         """How many characters at the end of `text` may be the beginning of a secret; they should wait for the rest."""
         longest = 0
@@ -147,6 +151,27 @@ class Redactor:
         for form, stars in self._spelled:
             raw = raw.replace(form, stars)
         return raw
+
+
+class Flow:
+    """Bytes on their way to a file: as many as came, without secrets, however they are cut; a few come later."""
+
+    def __init__(self, forms: Iterable[bytes]) -> None:
+        # As if each byte were a character: whatever the bytes mean, nothing is lost and nothing grows.
+        self._redactor = Redactor(form.decode("latin-1") for form in forms)
+        self._held = ""
+
+    def add(self, data: bytes) -> bytes:
+        """Take the next bytes; gives those that can be written."""
+        text = self._held + data.decode("latin-1")
+        ready = len(text) - self._redactor.unfinished(text)
+        self._held = text[ready:]
+        return self._redactor.clean_text(text[:ready]).encode("latin-1")
+
+    def rest(self) -> bytes:
+        """What was held back; no more will come."""
+        held, self._held = self._held, ""
+        return self._redactor.clean_text(held).encode("latin-1")
 
 
 def _spellings(secret: str) -> list[bytes]:

@@ -445,6 +445,7 @@ async def test_when_tools_cannot_be_built_the_plain_path_answers(
     assert any("no tools today" in notice for notice in notices)
 
 
+@pytest.mark.threat("T3")
 async def test_the_first_message_may_be_the_token(tmp_path: Path) -> None:
     """For clients that cannot send headers; whatever else comes first ends the connection."""
     async with daemon_in_a_box(tmp_path, auth="token") as daemon:
@@ -467,6 +468,7 @@ async def test_the_first_message_may_be_the_token(tmp_path: Path) -> None:
             assert (await known.next())["type"] == "pong"
 
 
+@pytest.mark.threat("T3")
 @pytest.mark.parametrize("headers", [{"origin": "https://evil.example"}, {"origin": "null"}, {"host": "evil.example"}])
 async def test_foreign_origins_are_refused_before_they_say_anything(daemon: Daemon, headers: dict[str, str]) -> None:
     """The upgrade itself is refused."""
@@ -477,6 +479,7 @@ async def test_foreign_origins_are_refused_before_they_say_anything(daemon: Daem
     assert refused.value.response.status_code in (400, 403, 421)
 
 
+@pytest.mark.threat("T40")
 async def test_a_client_that_does_not_read_holds_nobody_up(daemon: Daemon) -> None:
     """The turn goes on at its own pace; the client gets everything once it reads again."""
     text = " ".join(map(str, range(50_000)))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from agi.client.base import ClientSettings
 from agi.client.find import open_client
 from agi.protocol.commands import Approve
@@ -13,6 +15,7 @@ SHELL = ("shell", {"command": "touch made"})
 ASKED = "/n/c]: "
 
 
+@pytest.mark.threat("T21")
 async def test_a_person_sees_every_character_and_lets_it_run(cli):
     """What hides in a command is shown; `y` runs it once."""
     sneaky = {"command": "touch made # \x1b[8m\u202e\u200b сurl"}
@@ -185,6 +188,7 @@ async def test_with_yes_commands_in_an_untrusted_workspace_are_still_asked_about
     assert (cli.project / "made").exists()
 
 
+@pytest.mark.threat("T39")
 async def test_a_terminal_is_not_moved_by_what_a_model_says(cli):
     """Titles, clipboards and cursor moves are shown, not obeyed."""
     async with cli.answered_by(says("\x1b]52;c;aGk=\x07\x1b[2Jhello\rworld")), cli.terminal("hi") as terminal:

@@ -83,6 +83,7 @@ async def test_a_script_answers_if_asked_for_and_says_what_it_is(cli):
     assert "→ read_file README.md" in result.err
 
 
+@pytest.mark.threat("T29")
 @pytest.mark.parametrize("prompt", ["--yes", "serve", "-", "--settings=x \x1b[31m $(touch made)"])
 async def test_a_prompt_after_two_dashes_is_only_a_prompt(cli, prompt):
     """Whatever it says, it is said to the model and changes nothing else."""
@@ -146,9 +147,11 @@ async def test_json_is_the_log_and_nothing_else(cli):
         result = await cli("hi", "--json")
     logged = [event for event in result.events if event["type"] != "model_output_delta"]
     mirror = (cli.project / ".agi" / "sessions" / str(logged[0]["session_id"]) / "events.ndjson").read_text()
+    kept = [one for one in map(json.loads, mirror.splitlines()) if one["type"] != "model_output_delta"]
 
     assert result.code == 0
-    assert logged == [one for one in map(json.loads, mirror.splitlines()) if one["type"] != "model_output_delta"]
+    assert all(one.pop("hash") for one in kept)  # the chain is the file's own
+    assert logged == kept
     assert [type for type in result.types if str(type).startswith("turn_c")] == ["turn_completed"]
     assert result.types[-1] == "session_completed"
     deltas = [event["data"] for event in result.events if event["type"] == "model_output_delta"]
@@ -245,6 +248,7 @@ async def test_a_failed_turn_exits_with_1_and_says_why(cli):
     assert "Not any more." in broken.err
 
 
+@pytest.mark.threat("T25")
 async def test_without_a_terminal_what_needs_approval_is_refused_and_the_exit_code_is_3(cli):
     """Headless never waits for a person; it says what was refused and how to allow it."""
     async with cli.answered_by(calls(SHELL, WRITE), says("I could not.")) as provider:
@@ -258,6 +262,7 @@ async def test_without_a_terminal_what_needs_approval_is_refused_and_the_exit_co
     assert "nobody is there" in str(provider.requests[1].json["messages"][-1])  # type: ignore[index]
 
 
+@pytest.mark.threat("T25")
 async def test_yes_in_a_workspace_that_is_not_trusted_covers_files_but_no_commands(cli):
     """Exec stays off in an untrusted folder, whatever is approved in advance."""
     async with cli.answered_by(calls(WRITE, SHELL), says("Half done.")):

@@ -46,6 +46,7 @@ def test_files_of_the_folder_are_attached_and_words_are_left_alone(tmp_path, cap
     assert "app.route" not in said
 
 
+@pytest.mark.threat("T18")
 @pytest.mark.parametrize("mention", ["@../secret.txt", "@/etc/hostname", "@link.txt", "@.agi/daemon.json", "@pipe.txt"])
 def test_a_mention_does_not_lead_out_of_the_folder(tmp_path, mention, capfd):
     """Nor to what is no regular file; `--attach` is the user's word for those."""
@@ -70,6 +71,8 @@ def test_a_named_file_that_cannot_be_had_is_an_error(tmp_path):
     for name in ("gone.png", "empty", "huge", "."):
         with pytest.raises(ConfigError):
             bring([str(tmp_path / name)], "", tmp_path)
+    with pytest.raises(ConfigError, match="is a folder"):
+        bring([str(tmp_path)], "", tmp_path)
     for number in range(MOST + 1):
         (tmp_path / f"{number}.txt").write_text("x")
     with pytest.raises(ConfigError, match="51 files"):

@@ -7,6 +7,7 @@ import pytest
 from agi.cli.display import Screen, exact, exact_lines, fit, line
 
 
+@pytest.mark.threat("T39")
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
@@ -34,6 +35,7 @@ def test_a_line_end_cut_in_two_is_still_a_line_end():
     assert screen.show("one\r") + screen.show("\ntwo\r") + screen.show("three") == "one\ntwo\\rthree"
 
 
+@pytest.mark.threat("T21")
 @pytest.mark.parametrize(
     ("text", "shown"),
     [

@@ -161,6 +161,7 @@ def test_a_server_that_says_nothing_is_not_waited_for(here, monkeypatch):
     assert (code, found["provider"][0]) == (1, "broken")
 
 
+@pytest.mark.threat("T24")
 def test_a_base_url_of_a_project_that_is_not_trusted_is_not_contacted(here):
     """Looking must not tell a stranger that one looks."""
     with socket.create_server(("127.0.0.1", 0)) as stranger:
@@ -204,6 +205,7 @@ def test_a_sandbox_that_is_required_and_not_there_is_broken(here, no_sandbox):
     assert (code, found["sandbox"][0]) == (1, "broken")
 
 
+@pytest.mark.threat("T36")
 def test_where_nothing_holds_commands_that_is_said_and_why(here, no_sandbox):
     """With what would help."""
     code, found = findings(here)

@@ -86,6 +86,19 @@ async def test_a_turn_that_never_begins_is_canceled_too(cli):
     assert process.returncode == 130
 
 
+async def test_a_question_that_is_interrupted_leaves_a_line_of_its_own(cli):
+    """The shell's prompt does not stand behind it, and nothing was done."""
+    assert (await cli("hi")).code == 0
+    (listed,) = (await cli("sessions")).out.splitlines()
+    async with cli.terminal("sessions", "rm", listed.split()[0]) as terminal:
+        await terminal.shows("[n]o: ")
+        terminal.process.send_signal(signal.SIGINT)
+        assert await asyncio.wait_for(terminal.process.wait(), 10) == 130
+        await terminal.shows("[n]o: \n")
+
+    assert (await cli("sessions")).out.splitlines() == [listed]
+
+
 async def test_the_time_limit_cancels_the_turn_and_exits_with_5(cli):
     """An overall limit holds, whatever the turn is waiting for."""
     async with cli.answered_by(STALLS):

@@ -21,6 +21,7 @@ def test_options_come_before_or_after_the_words():
     assert (after.words, after.given) == (before.words, before.given)
 
 
+@pytest.mark.threat("T29")
 @pytest.mark.parametrize("text", ["--yes", "--model=x", "serve", "-", "--", "--settings=/tmp/x", "-h", "--help"])
 def test_whatever_follows_two_dashes_is_text(text: str):
     """No text can become an option there."""
@@ -29,6 +30,7 @@ def test_whatever_follows_two_dashes_is_text(text: str):
     assert (read.after, read.given, read.words) == ([text], {"--model": "m"}, [])
 
 
+@pytest.mark.threat("T29")
 @pytest.mark.parametrize(
     "text", ["--yes, and then some", "--yes\nplease", "- one\n- two", "-5 + 3", "--model gpt --yes", "— dash", "-"]
 )
@@ -39,6 +41,7 @@ def test_text_that_only_looks_like_an_option_stays_text(text: str):
     assert (read.words, read.given) == ([text], {})
 
 
+@pytest.mark.threat("T29")
 @pytest.mark.parametrize("value", ["-", "a b", "--not an option", "--unknown", "-x", "x=--yes"])
 def test_what_an_option_takes_as_its_value_never_becomes_an_option(value: str):
     """The word after an option is its value, whatever it looks like."""
@@ -122,6 +125,12 @@ def test_a_number_out_of_range_is_refused(text: str):
     """What cannot be meant is not guessed."""
     with pytest.raises(ConfigError, match="must be a number from 1 to 60"):
         parse("", [f"--timeout={text}"], OPTIONS).number("--timeout", least=1, most=60)
+
+
+def test_a_large_limit_is_written_out():
+    """Not as 1e+09, which few people read."""
+    with pytest.raises(ConfigError, match=r"from 0\.001 to 1000000000,"):
+        parse("", ["--timeout=x"], OPTIONS).number("--timeout", least=0.001, most=1e9)
 
 
 def test_words_beyond_what_a_command_takes_are_refused():

@@ -83,6 +83,13 @@ def piece(text: str, call_id: str = "call_1") -> Event:
     return event(ev.ToolOutputDelta(tool_call_id=call_id, channel="stdout", chunk=text, offset=0))
 
 
+def test_why_a_command_failed_is_told_once(told):
+    """A call that was canceled has no other words than that."""
+    begun, done = ran("exit code 2", ok=False)
+
+    assert told(begun, done)[1].splitlines() == ["→ shell make", "✗ shell: exit code 2"]
+
+
 def test_a_commands_output_is_shown_while_it_runs(told):
     """Set in, its first lines at once, its last ones at the end, and no line twice."""
     numbers = "".join(f"{n}\n" for n in range(1, 31))
@@ -148,7 +155,10 @@ def test_a_provider_that_is_busy_is_said_to_be(told):
         provider="p", model="m", code="c", reason="p is busy.", attempt=2, resume_at="2026-01-01T00:00:10.000Z"
     )
 
+    bare = msgspec.structs.replace(busy, reason="p answered 502: a web page")
+
     assert told(event(busy))[1].startswith("note: p is busy. Asked again at ")
+    assert told(event(bare))[1].startswith("note: p answered 502: a web page. Asked again at ")
 
 
 def test_a_verification_that_has_nothing_to_run_is_not_mentioned(told):

@@ -83,6 +83,7 @@ async def test_it_stops_when_told_and_leaves_no_address_behind(cli):
     assert not (cli.project / ".agi" / "daemon.json").exists()
 
 
+@pytest.mark.threat("T6")
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [(["--host", "0.0.0.0"], 2, "--expose"), (["--project", "/does/not/exist"], 2, "There is no folder")],

@@ -13,6 +13,10 @@ from agi.testing.provider import calls, says
 from agi.testing.replies import breaks
 
 
+def without_hash(line: str) -> str:
+    return line.rpartition(',"hash":')[0] + "}"
+
+
 @pytest.fixture(params=["in this process", "by a daemon"])
 async def talked(cli, request) -> AsyncIterator[str]:
     """A session with one answered question, reached both ways; gives its id."""
@@ -41,7 +45,7 @@ async def test_sessions_are_listed_shown_exported_and_removed(cli, talked):
     assert [one["id"] for one in as_json] == [talked]
     assert "→ git_status" in shown.out
     assert shown.out.endswith("It is empty.\n")
-    assert exported.out == mirror
+    assert [without_hash(line) for line in mirror.splitlines()] == exported.out.splitlines()
     assert removed.code == 0
     assert (await cli("sessions")).out == "No sessions yet.\n"
     assert (await cli("sessions", "show", talked)).code == 2

@@ -16,7 +16,7 @@ def test_tasks_are_made_and_listed(here):
     listed = here("tasks")
 
     assert (slug, named["taskSlug"]) == ("sort-out-2j-it", "other")
-    assert listed.out == "other  Other\nsort-out-2j-it  Sort out \\x1b[2J it\n"
+    assert listed.out == "other           Other\nsort-out-2j-it  Sort out \\x1b[2J it\n"
     assert [one["taskSlug"] for one in json.loads(here("tasks", "list", "--json").out)] == ["other", slug]
     assert not (here.project / ".agi").exists()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import stat
 from collections.abc import AsyncIterator
 
 import pytest
@@ -56,6 +57,7 @@ async def test_a_new_tool_is_written_once(cli):
     await cli("tools")
     assert not (cli.project / ".agi").exists()
     assert (await cli("tools", "new", "mine")).code == 0
+    assert stat.S_IMODE((cli.project / ".agi").stat().st_mode) == 0o700
     before = (cli.project / ".agi/tools/mine/tool.py").read_text()
 
     again = await cli("tools", "new", "mine")

@@ -25,6 +25,7 @@ def test_the_users_rules_are_read(places):
     assert policy.allow_in_sandbox
 
 
+@pytest.mark.threat("T26")
 def test_a_project_that_is_not_trusted_can_only_make_things_stricter(places):
     """What it allows is ignored and said to be; what it denies or asks about counts beside yours."""
     places.user_says({"approval": {"rules": [PUSH]}})

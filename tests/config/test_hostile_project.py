@@ -56,6 +56,7 @@ def hostile(places):
     return places
 
 
+@pytest.mark.threat("T26")
 def test_nothing_it_says_loosens_anything(hostile):
     """Key, address, approvals, sandbox, budget, verification, limits: as its user has them."""
     config = hostile.load(trusted=trust_state(hostile.project, hostile.home).trusted)
@@ -102,6 +103,7 @@ def test_its_text_is_still_text(hostile):
     assert rules.text.startswith("# Rules")
 
 
+@pytest.mark.threat("T24")
 def test_opening_it_starts_no_program_and_no_connection(hostile):
     """A process that stands in it, with every event of interest forbidden, loads all of it."""
     code = """

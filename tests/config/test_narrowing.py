@@ -24,6 +24,7 @@ USER = {
     "agents": {"build": {"maxSteps": 20}},
     "skills": {"enabled": False, "maxTokens": 500},
     "mcp": {"enabled": False, "maxTools": 20, "maxTokens": 500},
+    "mcpServer": {"enabled": False, "permissions": ["sessions", "projects-list"]},
     "auth": "token",
 }
 
@@ -56,6 +57,8 @@ LOOSER = [
     ({"compaction": {"threshold": 0.2}}, "compaction.threshold"),
     ({"compaction": {"reserveTokens": 5}}, "compaction.reserveTokens"),
     ({"compaction": {"keepRecentTokens": 5}}, "compaction.keepRecentTokens"),
+    ({"telemetry": {"endpoint": "http://evil.test"}}, "telemetry.endpoint"),
+    ({"telemetry": {"logs": "json"}}, "telemetry.logs"),
     ({"workers": {"maxDepth": 3}}, "workers.maxDepth"),
     ({"workers": {"maxLive": 5}}, "workers.maxLive"),
     ({"workers": {"maxTotal": 21}}, "workers.maxTotal"),
@@ -78,9 +81,12 @@ LOOSER = [
     ({"mcp": {"enabled": True}}, "mcp.enabled"),
     ({"mcp": {"maxTools": 21}}, "mcp.maxTools"),
     ({"mcp": {"maxTokens": 501}}, "mcp.maxTokens"),
+    ({"mcpServer": {"enabled": True}}, "mcpServer.enabled"),
+    ({"mcpServer": {"permissions": ["sessions", "approve"]}}, "mcpServer.permissions"),
 ]
 
 
+@pytest.mark.threat("T26")
 @pytest.mark.parametrize(("project", "key"), LOOSER)
 def test_what_loosens_is_ignored_and_named(places, project, key):
     """The config is what it is without the project, plus the key, and a warning with file and the way to trust."""
@@ -199,6 +205,7 @@ def test_adding_a_kind_while_leaving_others_out_adds_it_and_keeps_them(places):
     assert "`approval.requireForKinds`" in config.warnings[0]
 
 
+@pytest.mark.threat("T26")
 @pytest.mark.parametrize("trusted", [False, True])
 def test_a_project_cannot_trust_itself(places, trusted):
     """The record of trust means nothing in a project's file."""
@@ -245,6 +252,7 @@ def test_a_config_that_is_a_pipe_is_refused_at_once(places):
         places.load()
 
 
+@pytest.mark.threat("T24")
 def test_a_repositorys_env_file_is_not_read(places):
     """A `.env` in the project is no environment."""
     (places.project / ".env").write_text("OPENAI_BASE_URL=https://evil.test\nXDG_CONFIG_HOME=./.config\n")

@@ -26,6 +26,7 @@ def put(document: Document) -> None:
     document["added"] = Raw(b"1")
 
 
+@pytest.mark.threat("T17")
 def test_a_new_file_is_for_its_owner_alone(tmp_path):
     """0600 in a 0700 folder, whatever the umask says."""
     home = tmp_path / "a" / "agi"
@@ -146,6 +147,7 @@ def test_a_projects_file_is_written_in_its_folder(tmp_path):
     assert list(read_project_document(tmp_path)) == ["z", "added"]
 
 
+@pytest.mark.threat("T17")
 @pytest.mark.parametrize("linked", [".agi", ".agi/config.json"])
 def test_a_projects_links_are_not_written_through(tmp_path, linked):
     """A repository must not choose what is overwritten."""

@@ -118,10 +118,16 @@ class Chooser:
 
     def __init__(self, *choices: Choice) -> None:
         self.choices = list(choices)
-        self.refreshed = 0
+        self.refreshed = self.linked = 0
+        self.gate = asyncio.Event()
 
     async def refresh(self) -> object:
         self.refreshed += 1
+        return None
+
+    async def link(self) -> object:
+        await self.gate.wait()
+        self.linked += 1
         return None
 
     async def select(self, text: str, limit: int = 20) -> Choice:
@@ -142,6 +148,23 @@ async def test_an_index_that_is_not_whole_is_waited_for():
 
     assert (await SelectedFiles(chooser).gather(ASK)).text == "a.py"
     assert chooser.refreshed == 1
+
+
+async def test_a_choice_does_not_wait_for_who_uses_whom_which_is_read_meanwhile():
+    """One reading at a time; closing ends it."""
+    chooser = Chooser(Choice((File("a.py"),)))
+    source = SelectedFiles(chooser)
+    assert [(await source.gather(ASK)).text for _ in range(2)] == ["a.py", "a.py"]
+    assert chooser.linked == 0
+    chooser.gate.set()
+    await asyncio.wait_for(source._linking, 5)
+    assert chooser.linked == 1
+    chooser.gate.clear()
+    await source.gather(ASK)
+    source.close()
+    with pytest.raises(asyncio.CancelledError):
+        await source._linking
+    assert chooser.linked == 1
 
 
 @pytest.mark.parametrize(("choice", "why"), [(Choice((), of=3), TOO_FEW), (Choice(()), "no file fits the question")])

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from pathlib import Path
 
 from agi.jobs.survivors import MARKER, end_survivors, survivors
 
@@ -17,6 +18,8 @@ def test_they_are_found_by_their_mark_and_ended():
     leaving = start("job_mine", "bash", "-c", "setsid sleep 100 & echo $!")
     away = int(leaving.stdout.readline())
     leaving.wait()
+    while not Path(f"/proc/{away}/cmdline").read_bytes().startswith(b"sleep"):
+        pass  # a process that is just becoming another program has no environment to look at
     try:
         found = survivors(["job_mine"])
         ended = end_survivors(["job_mine"])

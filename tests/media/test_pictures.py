@@ -121,6 +121,7 @@ def test_what_is_no_whole_picture_is_refused_with_what_to_do(data, code):
         assert refusal.value.hint
 
 
+@pytest.mark.threat("T42")
 def test_a_bomb_is_refused_before_it_takes_memory():
     """Its header is enough."""
     tracemalloc.start()

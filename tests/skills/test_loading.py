@@ -38,6 +38,7 @@ def test_hidden_characters_are_taken_out_of_text_and_files(desk):
     assert (desk.skills.load("x").body, desk.skills.read("x", "f")) == ("ab", "cd")
 
 
+@pytest.mark.threat("T18")
 @pytest.mark.parametrize("at", [".agi/skills", "~/skills"])
 @pytest.mark.parametrize(
     "path", ["../other/SKILL.md", "../../config.json", "/etc/passwd", "out/secret", "out.txt", "..", ".", "a\0b", "~/x"]

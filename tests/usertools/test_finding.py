@@ -42,6 +42,7 @@ def test_without_a_folder_there_is_nothing(project):
     assert names_of(project) == ([], {})
 
 
+@pytest.mark.threat("T34")
 @pytest.mark.parametrize("name", ["read_file", "fs.read", "READ_FILE", "read-file", "shell", "shell-run", "Size"])
 def test_no_tool_can_stand_in_for_another(project, name):
     """Neither under a name, nor an alias, nor one that looks like it."""

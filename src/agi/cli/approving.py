@@ -9,6 +9,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Literal
 
+from msgspec.structs import replace
+
 from agi.cli.calls import summary
 from agi.cli.printing import Printer
 from agi.cli.questions import ask_line
@@ -156,7 +158,7 @@ class Approver:
 
     async def _send(self, answer: Approve) -> None:
         try:
-            await self._client.approve(self._session_id, answer)
+            await self._client.approve(self._session_id, replace(answer, client="cli"))
         except (Conflict, NotFound):
             pass  # somebody was faster, or the turn is over; the log tells
         except AgiError as error:

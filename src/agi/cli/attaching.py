@@ -45,6 +45,8 @@ def _mentioned(path: str, project: Path) -> Brought | None:
 def _named(path: str) -> Brought:
     if "\0" in path or not path:
         raise usage("", "--attach needs the name of a file.")
+    if os.path.isdir(os.path.expanduser(path)):
+        raise ConfigError(f"{path[:200]!r} is a folder.", hint="--attach names a file to show.", code="usage")
     data = read_file(Path(os.path.expanduser(path)), limit=LIMIT)
     if data is None:
         raise ConfigError(f"There is no file {path[:200]!r}.", hint="--attach names a file to show.", code="usage")

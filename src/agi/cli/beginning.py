@@ -125,6 +125,7 @@ async def _post(client: Client, session_id: str, wish: Wish) -> Posted:
         model=wish.model,
         on_ask="wait" if wish.person or wish.yes else "deny",
         preflight=wish.preflight or None,
+        client="cli",
     )
 
     def cancel(posted: Posted) -> Awaitable[None]:

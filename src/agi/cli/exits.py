@@ -5,11 +5,12 @@ May import: errors, cli.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 
 from agi.cli.output import say
-from agi.errors import AgiError, BadRequest, ConfigError, Invalid, NotFound
+from agi.errors import AgiError, BadRequest, ConfigError, Invalid, NotFound, StorageError
 
 OK = 0
 FAILED = 1
@@ -26,6 +27,16 @@ HANGUP = 129
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 TERMINATED = 143
+OUTSIDE = {
+    errno.EACCES: "Check who may read and write it.",
+    errno.EPERM: "Check who may read and write it.",
+    errno.EROFS: "Use a folder on a disk that can be written to.",
+    errno.ENOSPC: "Make room on the disk.",
+    errno.EDQUOT: "Make room on the disk.",
+    errno.ENOTDIR: "Something that is no folder stands in the way; put it elsewhere.",
+    errno.EIO: "Check the disk.",
+}
+"""What a file or a disk refuses without a fault of ours, and what to do about it."""
 
 
 def report(error: AgiError) -> int:
@@ -41,9 +52,11 @@ def report(error: AgiError) -> int:
 
 
 def report_unexpected(error: BaseException) -> int:
-    """Say that the fault is ours."""
+    """Say that the fault is ours; or, where a file or the disk refused something, which one and what to do."""
     if os.environ.get("AGI_DEBUG"):
         sys.excepthook(type(error), error, error.__traceback__)
+    if isinstance(error, OSError) and error.filename and (hint := OUTSIDE.get(error.errno or 0)):
+        return report(StorageError(f"{os.fsdecode(error.filename)} cannot be used: {error.strerror}.", hint=hint))
     say(f"agi: something went wrong: {type(error).__name__}: {error}")
     say("     Please report it. With AGI_DEBUG=1 set, the same command says where.")
     return FAILED

@@ -12,7 +12,7 @@ import sys
 from agi import __version__
 from agi.cli import exits, words
 from agi.cli.options import FLAG, Arguments, nearest, parse, usage
-from agi.cli.output import STDERR, STDIN, STDOUT, is_fed, put
+from agi.cli.output import STDERR, STDIN, STDOUT, end_line, is_fed, put
 from agi.errors import AgiError
 
 TYPE_CHECKING = False  # as `typing` has it, which costs more to load than all of this
@@ -131,6 +131,7 @@ def main(argv: list[str]) -> int:
     except AgiError as error:
         return exits.report(error)
     except KeyboardInterrupt:
+        end_line()
         return exits.INTERRUPTED
     except BrokenPipeError:
         return exits.BROKEN_PIPE
@@ -200,9 +201,18 @@ def _ask(arguments: Arguments) -> int:
 
 
 def _serve(arguments: Arguments) -> int:
+    gc.disable()  # nothing that is imported is garbage
     from agi.cli.serve import serve
 
+    gc.freeze()
+    gc.enable()
     return serve(arguments)
+
+
+def _open(arguments: Arguments) -> int:
+    from agi.cli.open import open_page
+
+    return open_page(arguments)
 
 
 def _tui(arguments: Arguments) -> int:
@@ -265,6 +275,18 @@ def _repair(arguments: Arguments) -> int:
     return repair(arguments)
 
 
+def _log(arguments: Arguments) -> int:
+    from agi.cli.log import log
+
+    return log(arguments)
+
+
+def _replay(arguments: Arguments) -> int:
+    from agi.cli.replay import replay
+
+    return replay(arguments)
+
+
 def _doctor(arguments: Arguments) -> int:
     from agi.cli.doctor import doctor
 
@@ -281,6 +303,18 @@ def _setup(arguments: Arguments) -> int:
     from agi.cli.setup import setup
 
     return setup(arguments)
+
+
+def _queue(arguments: Arguments) -> int:
+    from agi.cli.queue import queue
+
+    return queue(arguments)
+
+
+def _steer(arguments: Arguments) -> int:
+    from agi.cli.queue import steer
+
+    return steer(arguments)
 
 
 def _models(arguments: Arguments) -> int:
@@ -364,12 +398,31 @@ def _policy(arguments: Arguments) -> int:
 COMMANDS: dict[str, tuple[Command, Mapping[str, str]]] = {
     "serve": (
         _serve,
-        {**PROJECT, "--port": "N", "--host": "ADDRESS", "--db": "PATH", "--expose": FLAG, "--trust": FLAG},
+        {
+            **PROJECT,
+            "--port": "N",
+            "--host": "ADDRESS",
+            "--db": "PATH",
+            "--open": FLAG,
+            "--expose": FLAG,
+            "--trust": FLAG,
+            "--require-sandbox": FLAG,
+        },
     ),
+    "open": (_open, {**PROJECT, "--print": FLAG}),
     "tui": (_tui, {**PROJECT, **TUI_OPTIONS}),
     "sessions": (
         _sessions,
-        {**PROJECT, "--limit": "N", "--output": "FILE", "--ids": FLAG, "--json": FLAG, "--yes": FLAG},
+        {
+            **PROJECT,
+            "--limit": "N",
+            "--output": "FILE",
+            "--format": "NAME",
+            "--cassette": FLAG,
+            "--ids": FLAG,
+            "--json": FLAG,
+            "--yes": FLAG,
+        },
     ),
     "search": (_search, {**PROJECT, **SEARCH_OPTIONS}),
     "notes": (_notes, {**PROJECT, "--json": FLAG}),
@@ -394,6 +447,8 @@ COMMANDS: dict[str, tuple[Command, Mapping[str, str]]] = {
         },
     ),
     "compact": (_compact, {**PROJECT, "--session": "ID", "--focus": "TEXT", "--undo": FLAG, "--json": FLAG}),
+    "queue": (_queue, {**PROJECT, "--session": "ID", "--json": FLAG}),
+    "steer": (_steer, {**PROJECT, "--session": "ID", "--json": FLAG}),
     "models": (_models, {**PROJECT, "--provider": "NAME", "--all": FLAG, "--json": FLAG, "--if-needed": FLAG}),
     "tools": (_tools, {**PROJECT, "--json": FLAG}),
     "skills": (_skills, {**PROJECT, "--json": FLAG}),
@@ -403,10 +458,15 @@ COMMANDS: dict[str, tuple[Command, Mapping[str, str]]] = {
     "draft": (_draft, {**PROJECT, "--task": "SLUG", "--json": FLAG}),
     "undraft": (_undraft, {**PROJECT, "--json": FLAG}),
     "agents": (_agents, {**PROJECT, "--json": FLAG}),
+    "log": (_log, {**PROJECT, "--all": FLAG, "--head": "HASH", "--json": FLAG}),
+    "replay": (_replay, {"--from": "SEQ", "--until": "SEQ", "--json": FLAG}),
     "repair": (_repair, {**PROJECT, "--from-mirrors": FLAG}),
     "doctor": (_doctor, {**PROJECT, "--json": FLAG}),
     "grants": (_grants, {**PROJECT, "--all": FLAG, "--json": FLAG}),
-    "policy": (_policy, {**PROJECT, "--tool": "NAME", "--agent": "NAME", "--json": FLAG}),
+    "policy": (
+        _policy,
+        {**PROJECT, "--tool": "NAME", "--agent": "NAME", "--policy": "FILE", "--all": FLAG, "--json": FLAG},
+    ),
     "trust": (_trust, {"--revoke": FLAG, "--list": FLAG, "--json": FLAG, "--yes": FLAG}),
     "setup": (_setup, SETUP_OPTIONS),
 }

@@ -17,8 +17,9 @@ INSTEAD = {"version": "--version"}
 
 def refuse_near(word: str, commands: Iterable[str]) -> None:
     """Raise ConfigError if a prompt of one word looks like a command that was meant."""
-    meant = next((name for name in (*commands, *INSTEAD) if is_near(word.lower(), name)), None)
-    if meant is not None:
+    near = [name for name in (*commands, *INSTEAD) if is_near(word.lower(), name)]
+    if near:
+        meant = min(near, key=lambda name: distance(word.lower(), name))
         error = usage("", f"There is no command {word!r}.")
         error.hint = f"Did you mean `agi {INSTEAD.get(meant, meant)}`? To ask it as a prompt: agi -- {word}"
         raise error

@@ -61,7 +61,7 @@ class Arguments:
         except ValueError:
             value = float("nan")
         if not least <= value <= most:
-            raise usage(self.command, f"{name} must be a number from {least:g} to {most:g}, not {text!r}.")
+            raise usage(self.command, f"{name} must be a number from {least:.15g} to {most:.15g}, not {text!r}.")
         return value
 
     def only(self, *counts: int) -> list[str]:

@@ -43,6 +43,13 @@ def say(text: str) -> None:
         pass
 
 
+def end_line() -> None:
+    """Where a question stands unanswered on the screen, begin a line for whatever comes after us."""
+    if _is_in_a_line():
+        _unfinished.clear()
+        say("")
+
+
 def write(descriptor: int, data: bytes) -> None:
     """Write all of it, also where whoever started us made the descriptor non-blocking."""
     rest = memoryview(data)

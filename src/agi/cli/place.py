@@ -11,6 +11,7 @@ from pathlib import Path
 from agi.cli.options import Arguments, usage
 from agi.client.base import ClientSettings
 from agi.config.files import PROJECT_DIR, config_dir
+from agi.errors import ConfigError
 
 
 def project_of(arguments: Arguments) -> Path:
@@ -19,11 +20,25 @@ def project_of(arguments: Arguments) -> Path:
 
 
 def folder(command: str, text: str) -> Path:
-    """An existing folder, with links followed."""
-    path = os.path.realpath(os.path.expanduser(text)) if "\0" not in text else ""
+    """An existing folder, with links followed; one whose name the log, which is UTF-8, can hold."""
+    try:
+        path = os.path.realpath(os.path.expanduser(text)) if "\0" not in text else ""
+    except FileNotFoundError:  # relative to a folder that was removed meanwhile
+        hint = "Go to another folder, or name one with --project and its whole path."
+        raise ConfigError("The folder you are in is not there any more.", hint=hint, code="usage") from None
     if not os.path.isdir(path):
         raise usage(command, f"There is no folder {text[:200]!r}.")
+    if not _is_utf8(path):
+        raise ConfigError(f"The path {path!r} is not valid UTF-8.", hint="Rename the folder.", code="usage")
     return Path(path)
+
+
+def _is_utf8(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def place(arguments: Arguments) -> ClientSettings:

@@ -1,4 +1,7 @@
-"""`agi policy explain`: what would become of a command, and why. Runs nothing. May import: protocol, client, cli."""
+"""`agi policy`: what would become of a command, and why; and of a session's calls by another policy. Runs nothing.
+
+May import: errors, protocol, client, cli.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,20 @@ from agi.cli.output import put
 from agi.cli.place import place
 from agi.protocol.explanations import Explanation, SeenCommand
 
+ACTIONS = ("explain", "replay")
 VERDICTS = {"allow": "It would run unasked", "ask": "A person would be asked", "deny": "It would be refused"}
 
 
 def policy(arguments: Arguments) -> int:
     """Explain one command."""
     words = [*arguments.words, *(arguments.after or ())]
-    if words[:1] != ["explain"] or len(words) < 2:
+    name = words[0] if words else ""
+    if name not in ACTIONS or words == ["explain"]:
         raise usage("policy", 'Say which command: `agi policy explain "git status"`.')
+    if name == "replay":
+        from agi.cli.policy_replay import policy_replay  # late: only who asks needs it
+
+        return policy_replay(arguments)
     from agi.client.inprocess import explained_call  # late: it brings the whole house
 
     explained = explained_call(

@@ -15,7 +15,7 @@ from agi.cli.times import local_time
 from agi.protocol import events as ev
 from agi.protocol.events import Event
 from agi.protocol.parts import Text
-from agi.protocol.tools import ToolKind
+from agi.protocol.tools import ToolKind, ToolResult
 
 LABELS = {
     "scripted": "A script answers, as asked for; it is not an AI model. `agi setup` sets one up.",
@@ -144,9 +144,9 @@ class TextPrinter:
                 return f"note: {line(data.message, 500)}"
             case ev.ModelBackedOff():
                 when = local_time(data.resume_at, "%H:%M:%S")
-                return f"note: {line(data.reason, 300)} Asked again at {when} (attempt {data.attempt})."
+                return f"note: {_sentence(data.reason)} Asked again at {when} (attempt {data.attempt})."
             case ev.ModelSwitched():
-                return f"note: {line(data.reason, 300)} {line(data.provider)} ({line(data.model)}) goes on."
+                return f"note: {_sentence(data.reason)} {line(data.provider)} ({line(data.model)}) goes on."
             case ev.PartsWithheld():
                 return f"note: {len(data.ids)} part(s) of the conversation are left out now: {line(data.reason, 300)}"
             case ev.TurnResumed():
@@ -163,7 +163,7 @@ class TextPrinter:
             case ev.ToolOutputDelta() if data.tool_call_id in self._running:
                 return self._running[data.tool_call_id].take(data.channel, data.chunk)
             case ev.ToolCallCompleted() if data.tool_call_id in self._running:
-                return self._running.pop(data.tool_call_id).rest(output_of(data.tool_result.parts))
+                return self._running.pop(data.tool_call_id).rest(_spoken(data.tool_result))
             case ev.VerificationCompleted() if data.verification_id in self._running:
                 return self._running.pop(data.verification_id).rest(without_ending(data.output))
         return []
@@ -181,6 +181,18 @@ class TextPrinter:
 def _label(data: ev.EventData | None) -> str:
     """Say so where no AI model answers, or one that is easily overrated."""
     return LABELS.get(data.provider, "").format(model=line(data.model)) if isinstance(data, ev.TurnStarted) else ""
+
+
+def _sentence(text: str) -> str:
+    """What a server said, ended as a sentence, since another follows."""
+    shown = line(text, 300)
+    return shown if shown.endswith((".", "!", "?", "…")) else f"{shown}."
+
+
+def _spoken(result: ToolResult) -> str:
+    """What a command said; nothing where that is only why it failed, which is told in the line of its end."""
+    said = output_of(result.parts)
+    return "" if said.strip() == result.error.strip() else said
 
 
 def _failed(data: ev.ToolCallCompleted) -> str:

@@ -51,6 +51,15 @@ def _mirrored(report: Repair) -> str:
 def _tell_losses(report: Repair) -> None:
     if report.lost:
         put(f"{report.lost} events could not be read anywhere; a notice stands in the place of each.\n")
+    for place in report.anew[:20]:
+        session_id, _, seq = place.partition(":")
+        put(
+            f"The chain of {exact(session_id)} begins anew at event {seq}: what stood there is not as it was written.\n"
+        )
+    if len(report.anew) > 20:
+        put(f"… and at {len(report.anew) - 20} more; see `agi log verify`.\n")
+    for path in report.unread:
+        put(f"Could not be read, and stays where it is: {exact(path)}\n")
     for path in report.set_aside:
         put(f"Set aside: {exact(path)}\n")
 

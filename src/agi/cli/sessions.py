@@ -25,6 +25,7 @@ from agi.protocol.sessions import Session
 
 Action = Callable[[Client, Arguments, str], Awaitable[int]]
 LIMIT = 20
+FORMATS = ("ndjson", "cassette", "markdown")
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
 
@@ -84,12 +85,37 @@ async def _show(client: Client, arguments: Arguments, session_id: str) -> int:
 async def _export(client: Client, arguments: Arguments, session_id: str) -> int:
     session = await find_session(client, session_id)
     path = arguments.get("--output")
+    format = _format(arguments)
+    if format != "ndjson":
+        return await _export_file(client, session, format, path)
     if path is None:
         await _each_event(client, session, put_bytes)
         return exits.OK
     descriptor = _create(path)
     try:
         await _each_event(client, session, lambda data: _write(descriptor, data, path))
+    finally:
+        os.close(descriptor)
+    say(f"{session.last_seq} events written to {exact(path)}")
+    return exits.OK
+
+
+def _format(arguments: Arguments) -> str:
+    format = arguments.get("--format") or ("cassette" if arguments.has("--cassette") else "ndjson")
+    if format not in FORMATS or (arguments.has("--cassette") and format != "cassette"):
+        raise usage("sessions", f"--format is one of {', '.join(FORMATS)}.")
+    return format
+
+
+async def _export_file(client: Client, session: Session, format: str, path: str | None) -> int:
+    """A file that is made as a whole; nothing is created before it is."""
+    data = await client.export(session.id, format)
+    if path is None:
+        put_bytes(data)
+        return exits.OK
+    descriptor = _create(path)
+    try:
+        _write(descriptor, data, path)
     finally:
         os.close(descriptor)
     say(f"{session.last_seq} events written to {exact(path)}")

@@ -42,8 +42,9 @@ def _list(arguments: Arguments) -> int:
     if arguments.has("--json"):
         put(msgspec.json.encode(found).decode() + "\n")
         return exits.OK
+    width = max((len(exact(one.task_slug)) for one in found), default=0)
     for one in found:
-        put(f"{exact(one.task_slug)}  {line(one.title, 80)}\n")
+        put(f"{exact(one.task_slug):{width}}  {line(one.title, 80)}\n")
         for work in one.work:
             put(
                 f"    {line(work.role, 40)} ({work.kind}, {line(work.status, 20)}) {line(work.summary, 80)}".rstrip()

@@ -44,7 +44,7 @@ def write_template(project: Path, name: str) -> Path:
         if above.is_symlink():
             raise ConfigError(f"{above} is a symlink.", hint="Put a real folder in its place.")
         try:
-            above.mkdir(exist_ok=True)
+            above.mkdir(exist_ok=True, mode=0o700)  # `.agi` holds what was said, also when it is made for a tool
         except OSError as error:
             raise ConfigError(f"{above} cannot be made: {error.strerror}.", hint="Check the folder.") from error
     try:

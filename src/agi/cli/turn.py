@@ -84,6 +84,8 @@ class Turn:
             async with aclosing(self._client.follow(self._session_id, after)) as events:
                 async for event in events:
                     self._tell(event)
+                    if self._is_steered(event):
+                        continue
                     if event.type in ENDINGS and event.turn_id == self._turn_id:
                         code = self._code(event.data)
                         last = await self._last_seq()
@@ -98,6 +100,15 @@ class Turn:
             if self._ending is not None:
                 self._ending.cancel()
         return self._interrupts.code or code
+
+    def _is_steered(self, event: Event) -> bool:
+        """Whether the turn that was running took up our message: then it is ours."""
+        data = event.data
+        if not isinstance(data, ev.MessageSteered) or data.queued_turn_id != self._turn_id:
+            return False
+        self._turn_id = event.turn_id or ""
+        self._printer.note("The turn that was running has taken this up.")
+        return True
 
     async def _stand_in_line(self) -> None:
         """The session is busy: say so, and look whether the turn before ours waits for a person."""

@@ -12,7 +12,7 @@ agi, a local-first agent harness: sessions with AI agents that work in your fold
   agi -                       the prompt is read from stdin
   agi "<prompt>" -            the prompt, then what stdin says
   agi setup                   choose who answers, enter a key       agi models     which can be asked, their prices
-  agi tui                     the same on a whole screen, in a conversation
+  agi tui                     a conversation on a whole screen      agi open       the same in your browser
   agi serve                   run the daemon                        agi sessions   list, show, export, remove
   agi trust                   let a project's own settings count    agi doctor     is everything in order?
   agi repair                  rebuild the log from its mirror       agi grants     what you allowed for longer
@@ -25,7 +25,9 @@ agi, a local-first agent harness: sessions with AI agents that work in your fold
   agi context                 what the model is shown, and its cost agi mcp        tools of MCP servers
   agi draft ROLE --task SLUG  talk to an agent about a task         agi undraft    until you are done
   agi tasks                   what is to be done, and who did it    agi roles      who can be drafted here
-  agi agents                  who is at work, and for whom
+  agi agents                  who is at work, and for whom          agi queue      what waits: list, edit, steer, drop
+  agi steer "<words>"         tell the running turn something       agi log verify is the log as it was written?
+  agi replay FILE             play a session again, offline         agi policy replay  by another policy
 
 Options, before or after the prompt:
   -a, --agent NAME      build (default), general, plan, or one of the project's
@@ -57,20 +59,39 @@ Examples:
 """
 
 SERVE = """\
-agi serve [--port N] [--host ADDRESS] [--project PATH] [--db PATH] [--expose] [--trust]
+agi serve [--open] [--port N] [--host ADDRESS] [--project PATH] [--db PATH] [--expose] [--trust]
+          [--require-sandbox]
 
 Runs the daemon for a project; its URL is printed on stdout. Turns go on when clients leave, and after a restart.
 
+  --open           open the web page in your browser, signed in
   --port N         default 8787, or a free one if that is taken; 0 is any free one
   --host ADDRESS   default 127.0.0.1; any other than loopback needs --expose
   --expose         let other machines in; then everyone needs the token of .agi/daemon.json
   --project PATH   the folder to work in (default: this one)
   --db PATH        the database (default: .agi/agi.sqlite in the project)
   --trust          trust the workspace for this run
+  --require-sandbox  do not start where nothing keeps commands in
 
 Examples:
   agi serve
   agi serve --port 9000 --project ~/shop
+"""
+
+OPEN = """\
+agi open [SESSION] [--print] [--project PATH]
+
+Opens the web page of the daemon that runs for the project in your browser, signed in; with a session, at that session.
+The code in the address works once, within a minute. Without a screen, or with --print, the address is printed instead.
+
+  SESSION          the session to show; the beginning or the end of its id will do
+  --print          print the address, for a browser of your choice
+  --project PATH   the folder whose daemon it is (default: this one)
+
+Examples:
+  agi serve --open
+  agi open
+  agi open --print
 """
 
 TUI = """\
@@ -96,13 +117,16 @@ Examples:
 SESSIONS = """\
 agi sessions [list] [--limit N] [--json]
 agi sessions show ID [--ids] [--json]
-agi sessions export ID [--output FILE]
+agi sessions export ID [--format ndjson|cassette|markdown] [--cassette] [--output FILE]
 agi sessions rm ID [--yes]
 
-The sessions of a project, with or without a running daemon. `export` writes the session's log, one event a line.
+The sessions of a project, with or without a running daemon. `export` writes the session's log, one event a line;
+as a cassette, a file that `agi replay` plays again; or as Markdown to read.
 ID may be the beginning or the end of an id, as long as only one session fits. Forks are marked with ⑂.
 
   --ids            the ids of messages too, to fork at one
+  --format NAME    of an export: ndjson (default), cassette or markdown; --cassette is short for the second
+  --output FILE    a new file for an export (default: stdout)
   --project PATH   the folder (default: this one)
   --limit N        at most so many, the latest first (default: 20)
   --json           for programs
@@ -112,6 +136,7 @@ Examples:
   agi sessions
   agi sessions show 3f9a
   agi sessions export 3f9a --output talk.ndjson
+  agi sessions export 3f9a --cassette --output talk.agi-cassette
 """
 
 SEARCH = """\
@@ -237,6 +262,41 @@ Examples:
   agi compact --undo
 """
 
+QUEUE = """\
+agi queue [SESSION] [--json]
+agi queue edit N "<words>"
+agi queue steer N
+agi queue drop N
+
+Lists the messages that wait in a session, the next one first, or does something with one of them: N is its number in
+the list. One that steers is told to the running turn at its next step; if the turn ends before, it is the next one.
+
+  SESSION            the beginning or the end of its id will do (default: the latest of this folder)
+  -s, --session ID   the same
+  --json             for programs
+  --project PATH     the folder (default: this one)
+
+Examples:
+  agi queue
+  agi queue edit 1 "also update the README, in German"
+  agi queue steer 1
+"""
+
+STEER = """\
+agi steer "<words>"
+
+Tells the turn that runs something at its next step: behind the results of the calls it has made, before its model is
+asked again. If the turn ends before, it is answered next. Where nothing runs it is refused.
+
+  -s, --session ID   the session (default: the latest of this folder)
+  --json             for programs
+  --project PATH     the folder (default: this one)
+
+Examples:
+  agi steer "leave the tests alone"
+  agi steer --session 4f2a "use tabs"
+"""
+
 CONTEXT = """\
 agi context [SESSION] [--json] [--text SECTION]
 
@@ -337,6 +397,45 @@ Examples:
   agi repair --project ~/shop --from-mirrors
 """
 
+REPLAY = """\
+agi replay FILE [--from SEQ] [--until SEQ] [--json]
+
+Plays a cassette again, offline: the real loop runs, and models, tools and people answer what they answered then. Each
+event that it makes is held against the recorded one, byte for byte. Nothing is asked of a network, no tool runs, and no
+file is written. Make a cassette with `agi sessions export ID --cassette`.
+
+  --from SEQ       fold the state up to this event and play from there; within an answer, from its beginning
+  --until SEQ      play up to this event
+  --json           for programs
+
+Exit codes: 0 identical; 1 something else would happen, the first difference is shown; 2 the file is no cassette.
+
+Examples:
+  agi replay talk.agi-cassette
+  agi replay talk.agi-cassette --from 120
+"""
+
+LOG = """\
+agi log verify [SESSION | --all] [--head HASH] [--json] [--project PATH]
+
+Checks that the log is as it was written: each event's hash covers its bytes and the hash of the event before it. Looks
+at the database and at the mirror, names the first events that were changed, are missing, out of order or cut off, and
+prints each session's head, the hash of its last event. Reads only, and mends nothing; also while a daemon runs.
+
+  --all            every session (also without a session)
+  --head HASH      a head that you kept elsewhere: is the log up to that event still the same?
+  --project PATH   the folder (default: this one)
+  --json           for programs
+
+Someone who can write the files can also chain them again. Only a head kept elsewhere shows that.
+
+Exit codes: 0 as written; 1 something is not, or the log cannot be read; 2 wrong options, no such session.
+
+Examples:
+  agi log verify
+  agi log verify 4c41 --head c97d9d246f23b022bf240c068a33a46155b89fffef4bb0662bf406414fa2ed13
+"""
+
 DOCTOR = """\
 agi doctor [--project PATH] [--json]
 
@@ -417,10 +516,17 @@ Examples:
 
 POLICY = """\
 agi policy explain "<command>" [--tool NAME] [--agent NAME] [--project PATH] [--json]
+agi policy replay SESSION|FILE [--policy FILE] [--all] [--project PATH] [--json]
 
 Says what would become of a command and why: each program it would start, the files it would open, the rule that
 decides, the risk, and what an answer could be remembered as. Runs nothing.
 
+`replay` judges every call of a session, or of a cassette, again: by your settings as they are now, or by those in a
+file. It says what was allowed, asked about or denied then and would be now, and by which rule. Exit code 1 if any call
+would be decided otherwise, else 0.
+
+  --policy FILE    a settings file, or only what stands under `approval`; else the settings of the folder
+  --all            the calls that would be decided as they were, too
   --tool NAME      another tool than shell; the text is then a path, or its whole input as JSON
   -a, --agent NAME
   --project PATH   the folder (default: this one)
@@ -430,6 +536,7 @@ Examples:
   agi policy explain "git log --oneline | head"
   agi policy explain 'env X=1 sh -c "rm -rf build"'
   agi policy explain docs/intro.md --tool write_file
+  agi policy replay 3f9a --policy stricter.json
 """
 
 TOOLS = """\
@@ -455,11 +562,15 @@ agi mcp add NAME --url URL [--header NAME:VALUE]… [--to-project] [--replace]
 agi mcp rm NAME [--to-project]
 agi mcp test NAME [--json]
 agi mcp approve NAME [TOOL] [--yes]
+agi mcp serve
 
 MCP servers bring tools of other programs. Yours stand in mcp.json of your settings, a project's in its .agi/mcp.json or
 .mcp.json, and those count once you trust it. `list` says how each stands and starts nothing; `test` starts one and says
 what it offers. What a server says of its tools is kept when it is first seen; what is different later is not used until
 `approve` has shown you the difference.
+
+`serve` is the other way round: over its standard input and output, another program's agent (Claude Code, Codex, any MCP
+client) uses the agents of this folder, through the daemon if one runs. docs/mcp-server.md says how to set it up.
 
   --url URL            a server that speaks streamable HTTP
   --header NAME:VALUE  sent with every request; ${VARIABLE} is filled in from the environment
@@ -475,6 +586,7 @@ Examples:
   agi mcp add files -- npx -y @modelcontextprotocol/server-filesystem .
   agi mcp add tracker --url https://tracker.example/mcp --header 'Authorization: Bearer ${TRACKER_TOKEN}'
   agi mcp test files
+  claude mcp add agi -- agi mcp serve
 """
 
 SKILLS = """\
@@ -498,6 +610,7 @@ Examples:
 
 BY_COMMAND = {
     "serve": SERVE,
+    "open": OPEN,
     "tui": TUI,
     "sessions": SESSIONS,
     "search": SEARCH,
@@ -509,11 +622,15 @@ BY_COMMAND = {
     "fork": FORK,
     "gc": GC,
     "compact": COMPACT,
+    "queue": QUEUE,
+    "steer": STEER,
     "models": MODELS,
     "tools": TOOLS,
     "skills": SKILLS,
     "mcp": MCP,
     **crew.BY_COMMAND,
+    "log": LOG,
+    "replay": REPLAY,
     "repair": REPAIR,
     "doctor": DOCTOR,
     "grants": GRANTS,

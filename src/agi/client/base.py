@@ -19,6 +19,7 @@ from agi.protocol.commands import (
     CollectGarbage,
     Compact,
     CreateSession,
+    EditMessage,
     ForkSession,
     MoveToBackground,
     PostMessage,
@@ -35,7 +36,7 @@ from agi.protocol.grants import Grant
 from agi.protocol.jobs import Job, JobOutput
 from agi.protocol.messages import Message
 from agi.protocol.search import Found, Search
-from agi.protocol.sessions import Session
+from agi.protocol.sessions import QueuedMessage, Session
 from agi.protocol.skills import SkillList
 from agi.protocol.storage import Collected
 from agi.trust import TrustReason
@@ -164,11 +165,26 @@ class Client(Protocol):
     async def fork_session(self, session_id: str, command: ForkSession) -> Session:
         """Begin another session with what was said in this one, up to a point."""
 
+    async def export(self, session_id: str, format: str) -> bytes:
+        """A session as one file: `cassette`, `ndjson` or `markdown`."""
+
     async def update_session(self, session_id: str, command: UpdateSession) -> Session:
         """Change a session's title, agent, model or budget."""
 
     async def post_message(self, session_id: str, command: PostMessage) -> Posted:
         """Say something; returns at once, the answer is followed."""
+
+    async def queue(self, session_id: str) -> list[QueuedMessage]:
+        """The messages that wait, the next one first."""
+
+    async def edit_queued(self, session_id: str, message_id: str, command: EditMessage) -> QueuedMessage:
+        """Have a message that waits say something else."""
+
+    async def drop_queued(self, session_id: str, message_id: str) -> None:
+        """Take a message out that waits."""
+
+    async def steer_queued(self, session_id: str, message_id: str) -> QueuedMessage:
+        """Have the running turn take up a message that waits, at its next step."""
 
     async def attach(self, session_id: str, filename: str, data: bytes) -> Attached:
         """Store a file with a session; what it is goes by its bytes."""

@@ -30,6 +30,7 @@ from agi.protocol.commands import (
     CollectGarbage,
     Compact,
     CreateSession,
+    EditMessage,
     ForkSession,
     MoveToBackground,
     PostMessage,
@@ -48,7 +49,7 @@ from agi.protocol.jobs import Job, JobOutput
 from agi.protocol.mcp import ApproveMcp, McpList, McpServer
 from agi.protocol.messages import Message
 from agi.protocol.search import Found, Search
-from agi.protocol.sessions import Session
+from agi.protocol.sessions import QueuedMessage, Session
 from agi.protocol.skills import SkillList
 from agi.protocol.storage import Collected
 
@@ -70,12 +71,21 @@ class _Jobs(Struct):
     jobs: list[Job]
 
 
+class _Queue(Struct):
+    queue: list[QueuedMessage]
+
+
 class _Pool(Struct, frozen=True):
     agents: list[PooledAgent]
 
 
 class _Grants(Struct):
     grants: list[Grant]
+
+
+class _SignInCode(Struct, frozen=True):
+    path: str
+    public_url: str | None = None
 
 
 class DaemonClient:
@@ -107,6 +117,11 @@ class DaemonClient:
         except AgiError:
             return False
 
+    async def sign_in_url(self) -> str:
+        """Where a browser goes to be signed in, once."""
+        code = await self._ask("POST", "/v1/sign-in/codes", _SignInCode)
+        return f"{code.public_url or self.where}{code.path}"
+
     async def create_session(self, command: CreateSession) -> Session:
         """Begin a session."""
         return await self._ask("POST", "/v1/sessions", Session, command)
@@ -115,6 +130,13 @@ class DaemonClient:
         """Begin another session with what was said in this one."""
         return await self._ask("POST", f"{_at(session_id)}/fork", Session, command)
 
+    async def export(self, session_id: str, format: str) -> bytes:
+        """A session as one file."""
+        async with await self._send("GET", f"{_at(session_id)}/export?format={format}") as response:
+            if response.status >= 300:
+                return await self._checked(response)
+            return await response.read(MOST_EXPORTED)
+
     async def update_session(self, session_id: str, command: UpdateSession) -> Session:
         """Change a session's settings."""
         return await self._ask("PATCH", _at(session_id), Session, command)
@@ -122,6 +144,23 @@ class DaemonClient:
     async def post_message(self, session_id: str, command: PostMessage) -> Posted:
         """Say something; the daemon answers at once."""
         return await self._ask("POST", f"{_at(session_id)}/messages", Posted, command)
+
+    async def queue(self, session_id: str) -> list[QueuedMessage]:
+        """The messages that wait."""
+        return (await self._ask("GET", f"{_at(session_id)}/queue", _Queue)).queue
+
+    async def edit_queued(self, session_id: str, message_id: str, command: EditMessage) -> QueuedMessage:
+        """Have a message that waits say something else."""
+        return await self._ask("PATCH", f"{_at(session_id)}/queue/{_quoted(message_id)}", QueuedMessage, command)
+
+    async def drop_queued(self, session_id: str, message_id: str) -> None:
+        """Take a message out that waits."""
+        async with await self._send("DELETE", f"{_at(session_id)}/queue/{_quoted(message_id)}") as response:
+            await self._checked(response)
+
+    async def steer_queued(self, session_id: str, message_id: str) -> QueuedMessage:
+        """Have the running turn take up a message that waits."""
+        return await self._ask("POST", f"{_at(session_id)}/queue/{_quoted(message_id)}/steer", QueuedMessage)
 
     async def attach(self, session_id: str, filename: str, data: bytes) -> Attached:
         """Store a file with a session."""
@@ -333,6 +372,9 @@ class DaemonClient:
         own = {"authorization": f"Bearer {self._daemon.token}"} if self._daemon.token else {}
         url = self._daemon.url.rstrip("/") + path
         return await self._http.request(method, url, headers={**headers, **own}, body=body, timeouts=timeouts)
+
+
+MOST_EXPORTED = 256 * 1024 * 1024
 
 
 def _nobody(_connected: bool) -> None:

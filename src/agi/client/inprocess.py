@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
 from pathlib import Path
 from typing import cast
@@ -30,6 +30,7 @@ from agi.protocol.commands import (
     CollectGarbage,
     Compact,
     CreateSession,
+    EditMessage,
     ForkSession,
     MoveToBackground,
     PostMessage,
@@ -46,13 +47,16 @@ from agi.protocol.explanations import Explanation
 from agi.protocol.grants import Grant
 from agi.protocol.jobs import Job, JobOutput
 from agi.protocol.messages import Message
+from agi.protocol.rejudging import PolicyReplay
 from agi.protocol.search import Found, Search
-from agi.protocol.sessions import Session
+from agi.protocol.sessions import QueuedMessage, Session
 from agi.protocol.skills import Skill, SkillList, SkillProblem
 from agi.protocol.storage import Collected
+from agi.protocol.tools import ToolDefinition
 from agi.redaction import Redactor
-from agi.sessions.harness import Harness, HarnessSettings, builtin_tools  # type: ignore[attr-defined]  # its own tools
+from agi.sessions.harness import Harness, HarnessSettings
 from agi.sessions.sites import Site, Sites
+from agi.tools.builtin import builtin_tools
 from agi.trust import TrustState, set_trust, trust_state
 
 PAGE = 500
@@ -75,7 +79,7 @@ class InProcessClient:
 
     @property
     def notice(self) -> str:
-        """Says so if the database was missing or damaged."""
+        """Says so if the database was missing, damaged or made elsewhere."""
         done = self._harness.rebuilt
         if done is None:
             return ""
@@ -89,6 +93,12 @@ class InProcessClient:
         """Begin another session with what was said in this one."""
         return await self._harness.fork_session(session_id, command)
 
+    async def export(self, session_id: str, format: str) -> bytes:
+        """A session as one file."""
+        from agi.replay.formats import exported  # late: only who exports needs it
+
+        return await exported(self._harness, session_id, format)
+
     async def update_session(self, session_id: str, command: UpdateSession) -> Session:
         """Change a session's settings."""
         return await self._harness.update_session(session_id, command)
@@ -97,6 +107,22 @@ class InProcessClient:
         """Say something."""
         posted = await self._harness.post_message(session_id, command)
         return Posted(message_id=posted.message_id, turn_id=posted.turn_id, queued=posted.queued)
+
+    async def queue(self, session_id: str) -> list[QueuedMessage]:
+        """The messages that wait."""
+        return self._harness.queue.all(session_id)
+
+    async def edit_queued(self, session_id: str, message_id: str, command: EditMessage) -> QueuedMessage:
+        """Have a message that waits say something else."""
+        return await self._harness.queue.edit(session_id, message_id, command)
+
+    async def drop_queued(self, session_id: str, message_id: str) -> None:
+        """Take a message out that waits."""
+        await self._harness.queue.drop(session_id, message_id)
+
+    async def steer_queued(self, session_id: str, message_id: str) -> QueuedMessage:
+        """Have the running turn take up a message that waits."""
+        return await self._harness.queue.steer(session_id, message_id)
 
     async def attach(self, session_id: str, filename: str, data: bytes) -> Attached:
         """Store a file with a session."""
@@ -373,6 +399,17 @@ def explained_call(settings: ClientSettings, *, tool: str, text: str, agent: str
 
     with _site(settings) as site:
         return explain_call(site, settings.home_config, tool=tool, text=text, agent=agent)
+
+
+def rejudged(
+    settings: ClientSettings, events: Sequence[Event], policy: Path | None, tools: Sequence[ToolDefinition] = ()
+) -> PolicyReplay:
+    """Judge a session's calls by the settings of today, or by a policy in a file; runs nothing and opens no log."""
+    from agi.replay.rejudging import read_policy, rejudge  # late: only who asks needs it
+
+    given = None if policy is None else read_policy(policy)
+    with _site(settings) as site:
+        return rejudge(events, site, policy=given, source="" if policy is None else str(policy), tools=tools)
 
 
 def tool_names() -> frozenset[str]:

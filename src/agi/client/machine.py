@@ -51,6 +51,8 @@ def folders(project: Path) -> Iterator[Finding]:
         yield broken("data folder", f"{folder} is not a folder.", "Put it elsewhere; agi keeps its data there.")
     elif found.st_uid != os.getuid():
         yield broken("data folder", f"{folder} belongs to another user.", "Take it over, or work in your own copy.")
+    elif not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        yield broken("data folder", f"{mode} cannot be read and written.", f"Run `chmod 700 {folder}`.")
     elif found.st_mode & 0o077:
         what = "write to" if found.st_mode & 0o022 else "look into"
         yield warning("data folder", f"{mode}: others can {what} it.", f"Run `chmod 700 {folder}`.")
@@ -60,9 +62,12 @@ def folders(project: Path) -> Iterator[Finding]:
 
 def database(project: Path) -> Finding:
     """Whether the log can be read and is whole."""
-    path = project / PROJECT_DIR / "agi.sqlite"
+    folder = project / PROJECT_DIR
+    path = folder / "agi.sqlite"
+    if os.path.isdir(folder) and not os.access(folder, os.R_OK | os.X_OK):
+        return broken("database", f"{folder} cannot be looked into.", "Check who may read it.")
     if not path.exists():
-        lost = any((project / PROJECT_DIR / "sessions").glob("sess_*/events.ndjson"))
+        lost = any((folder / "sessions").glob("sess_*/events.ndjson"))
         return broken("database", "missing", "Run `agi repair`.") if lost else ok("database", "not there yet")
     try:
         db = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)
@@ -72,7 +77,8 @@ def database(project: Path) -> Finding:
         finally:
             db.close()
     except sqlite3.Error as error:
-        return broken("database", f"{path}: {error}", "Run `agi repair`.")
+        mend = "Run `agi repair`." if os.access(path, os.R_OK) else "Check who may read it."
+        return broken("database", f"{path}: {error}", mend)
     if verdict != "ok":
         return broken("database", f"{path}: {verdict}", "Run `agi repair`.")
     return ok("database", f"readable and whole, {count} sessions")

@@ -27,11 +27,13 @@ from agi.config.values import (
     ContextSettings,
     Flags,
     LocalSettings,
+    McpServerSettings,
     McpSettings,
     ModelSettings,
     ProviderSettings,
     SandboxSettings,
     SkillsSettings,
+    TelemetrySettings,
     TimeoutSettings,
 )
 from agi.errors import ConfigError
@@ -54,7 +56,9 @@ NO_FLAGS = Flags()
 Warnings = tuple[str, ...]
 """What people should know, one sentence each."""
 S = TypeVar("S", bound=Struct)
-_PLAIN = frozenset({"default_agent", "default_provider", "default_model", "fallback_models", "auth", "preflight"})
+_PLAIN = frozenset(
+    {"default_agent", "default_provider", "default_model", "fallback_models", "auth", "preflight", "public_url"}
+)
 _EXPOSED = "stands in a project's file, where others may read it; `agi setup` keeps keys in your own."
 _UNTRUSTED = "is ignored, since this workspace is not trusted. Look at it, then run `agi trust` to use it."
 
@@ -177,6 +181,14 @@ def _rules_commands(
     return Settings(verify=VerifySection(commands=commands)), ()
 
 
+def approval_of(content: bytes, file: str) -> ApprovalPolicy:
+    """The approval policy of a settings file that counts for nothing else; raises ConfigError also for unknown keys."""
+    settings, unknown = parse_settings(content, file)
+    if unknown:
+        raise ConfigError(f"{file}: {unknown[0]}", hint="A policy that is not understood is not tried out.")
+    return _build(settings).approval
+
+
 def _build(settings: Settings) -> Config:
     """Fill what nobody said with the defaults."""
     approval = said(settings.approval)
@@ -201,7 +213,9 @@ def _build(settings: Settings) -> Config:
         compaction=replace(CompactionPolicy(), **said(settings.compaction)),
         context=replace(ContextSettings(), **said(settings.context)),
         mcp=replace(McpSettings(), **said(settings.mcp)),
+        mcp_server=replace(McpServerSettings(), **said(settings.mcp_server)),
         workers=replace(WorkerPolicy(), **said(settings.workers)),
+        telemetry=replace(TelemetrySettings(), **said(settings.telemetry)),
         agents=_each(settings.agents, AgentSettings()),
     )
 
@@ -229,4 +243,5 @@ def _with_flags(config: Config, flags: Flags) -> Config:
         default_agent=flags.agent or config.default_agent,
         default_provider=provider,
         default_model=flags.model or model,
+        sandbox=replace(config.sandbox, mode="require") if flags.require_sandbox else config.sandbox,
     )

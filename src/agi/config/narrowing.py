@@ -20,12 +20,14 @@ from agi.config.settings import (
     LimitsSection,
     LocalSection,
     McpSection,
+    McpServerSection,
     PatchReviewSection,
     ProviderSection,
     RetentionSection,
     SandboxSection,
     Settings,
     SkillsSection,
+    TelemetrySection,
     TitlesSection,
     VerifySection,
     WorkersSection,
@@ -34,6 +36,7 @@ from agi.config.values import (
     Config,
     ContextSettings,
     LocalSettings,
+    McpServerSettings,
     McpSettings,
     ProviderSettings,
     SandboxMode,
@@ -88,12 +91,15 @@ def narrow(project: Settings, user: Config) -> tuple[Settings, tuple[str, ...]]:
         compaction=_compaction(sieve, _or(project.compaction, CompactionSection()), user.compaction),
         context=_context(sieve, _or(project.context, ContextSettingsSection()), user.context),
         mcp=_mcp(sieve, _or(project.mcp, McpSection()), user.mcp),
+        mcp_server=_mcp_server(sieve, _or(project.mcp_server, McpServerSection()), user.mcp_server),
         workers=_workers(sieve, _or(project.workers, WorkersSection()), user.workers),
+        telemetry=_telemetry(sieve, _or(project.telemetry, TelemetrySection())),
         agents={
             name: _agent(sieve, f"agents.{name}", section, user.max_steps(name) or step_limit(name))
             for name, section in _or(project.agents, {}).items()
         },
         auth=sieve.drop("auth", project.auth, if_=user.auth == "token" and project.auth == "auto"),
+        public_url=sieve.drop("publicUrl", project.public_url),
     )
     return narrowed, tuple(sieve.dropped)
 
@@ -305,6 +311,23 @@ def _mcp(sieve: _Sieve, section: McpSection, user: McpSettings) -> McpSection:
         enabled=sieve.drop("mcp.enabled", section.enabled, if_=section.enabled is True and not user.enabled),
         max_tools=UNSET if tools is None else tools,
         max_tokens=UNSET if tokens is None else tokens,
+    )
+
+
+def _telemetry(sieve: _Sieve, section: TelemetrySection) -> TelemetrySection:
+    """Whom a daemon tells of its work is not the project's to say."""
+    return TelemetrySection(
+        endpoint=sieve.drop("telemetry.endpoint", section.endpoint), logs=sieve.drop("telemetry.logs", section.logs)
+    )
+
+
+def _mcp_server(sieve: _Sieve, section: McpServerSection, user: McpServerSettings) -> McpServerSection:
+    """It may be switched off, and less be permitted."""
+    wanted = section.permissions
+    more = not isinstance(wanted, UnsetType) and not set(wanted) <= set(user.permissions)
+    return McpServerSection(
+        enabled=sieve.drop("mcpServer.enabled", section.enabled, if_=section.enabled is True and not user.enabled),
+        permissions=sieve.drop("mcpServer.permissions", wanted, if_=more),
     )
 
 

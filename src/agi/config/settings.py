@@ -4,14 +4,14 @@ What a file does not say is UNSET, so that files can be laid over each other key
 business, which file may say what is `narrowing`'s. May import: protocol.
 """
 
-from __future__ import annotations
-
+# No annotations as text here: msgspec would have to compile hundreds of them at every start, which takes 3 ms.
 from typing import Annotated, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from agi.config.values import Api, AuthMode, Profile, SandboxMode, Secret
+from agi.config.values import Api, AuthMode, LogFormat, Profile, SandboxMode, Secret
+from agi.protocol.mcp import McpPermission
 from agi.protocol.policies import ReviewMode, Rule, TitleMode
 from agi.protocol.preflight import PreflightMode
 from agi.protocol.tools import ToolKind
@@ -30,6 +30,7 @@ Tokens = Annotated[int, Meta(ge=0, le=200_000)]
 RulesName = Annotated[
     str, Meta(pattern=r"^(?!/)(?!(.*/)?\.\.?(/|$))[^\\*\x00]*[^\\/\x00]+$", min_length=1, max_length=200)
 ]
+Address = Annotated[str, Meta(pattern=r"^https://[a-z0-9.-]+(:[0-9]{1,5})?$", max_length=260)]
 Folder = Annotated[str, Meta(pattern=r"^/", max_length=4000)]
 S = TypeVar("S", bound=Struct)
 
@@ -263,6 +264,15 @@ class McpSection(Section, frozen=True, kw_only=True):
     """How much context those may take."""
 
 
+class McpServerSection(Section, frozen=True, kw_only=True):
+    """`mcpServer`."""
+
+    enabled: bool | UnsetType = UNSET
+    """Whether MCP clients can use the harness."""
+    permissions: tuple[McpPermission, ...] | UnsetType = UNSET
+    """What they may do."""
+
+
 class WorkersSection(Section, frozen=True, kw_only=True):
     """`workers`."""
 
@@ -274,6 +284,15 @@ class WorkersSection(Section, frozen=True, kw_only=True):
     """How many may be started for one turn of it."""
     isolate: Isolation | UnsetType = UNSET
     """Where those that can change files work: `auto`, `worktree`, `folder` or `off`."""
+
+
+class TelemetrySection(Section, frozen=True, kw_only=True):
+    """`telemetry`."""
+
+    endpoint: Url | UnsetType | None = UNSET
+    """Where an OpenTelemetry collector listens; null is nowhere."""
+    logs: LogFormat | UnsetType = UNSET
+    """How the daemon's own log is written: `text` or `json`."""
 
 
 class AgentSection(Section, frozen=True, kw_only=True):
@@ -324,12 +343,18 @@ class Settings(Section, frozen=True, kw_only=True):
     """What the model is shown."""
     mcp: McpSection | UnsetType = UNSET
     """How MCP servers are used."""
+    mcp_server: McpServerSection | UnsetType = UNSET
+    """What MCP clients may do here."""
     workers: WorkersSection | UnsetType = UNSET
     """How far agents may have others work for them."""
+    telemetry: TelemetrySection | UnsetType = UNSET
+    """What a daemon tells about its work."""
     agents: dict[str, AgentSection] | UnsetType = UNSET
     """Limits by agent."""
     auth: AuthMode | UnsetType = UNSET
     """`auto` or `token`."""
+    public_url: Address | UnsetType | None = UNSET
+    """Where a proxy that speaks https has the daemon answer, such as `https://agi.example`."""
     trusted_workspaces: dict[str, object] | UnsetType = UNSET
     """Kept by `agi trust` in the user's own file; means nothing in a project's."""
     workspace_grants: dict[str, object] | UnsetType = UNSET
@@ -351,9 +376,11 @@ SECTIONS: dict[type[Struct], dict[str, type[Struct]]] = {
         "retention": RetentionSection,
         "compaction": CompactionSection,
         "mcp": McpSection,
+        "mcpServer": McpServerSection,
         "local": LocalSection,
         "context": ContextSettingsSection,
         "workers": WorkersSection,
+        "telemetry": TelemetrySection,
     },
     ProviderSection: {"timeouts": TimeoutsSection},
     BudgetSection: {"perTurn": LimitsSection, "perSession": LimitsSection},

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from agi.protocol.checkpoints import CheckpointPolicy
 from agi.protocol.compaction import CompactionPolicy
+from agi.protocol.mcp import MCP_PERMISSIONS, McpPermission
 from agi.protocol.policies import ApprovalPolicy, Budget, PatchReviewPolicy, TitlePolicy, VerifyPolicy
 from agi.protocol.preflight import PreflightMode
 from agi.protocol.storage import RetentionPolicy
@@ -21,6 +22,7 @@ AuthMode = Literal["auto", "token"]
 Api = Literal["chat", "responses", "messages", "gemini"]
 Profile = Literal["small", "full"]
 SandboxMode = Literal["off", "auto", "require"]
+LogFormat = Literal["text", "json"]
 
 
 class Secret:
@@ -176,6 +178,24 @@ class McpSettings(Struct, frozen=True, kw_only=True):
     """How much of a model's context those may take."""
 
 
+class TelemetrySettings(Struct, frozen=True, kw_only=True):
+    """What a daemon tells about its work; never what was said in it."""
+
+    endpoint: str | None = None
+    """Where an OpenTelemetry collector listens (OTLP over HTTP); None is nowhere."""
+    logs: LogFormat = "text"
+    """How the daemon's own log is written."""
+
+
+class McpServerSettings(Struct, frozen=True, kw_only=True):
+    """What MCP clients may do here."""
+
+    enabled: bool = True
+    """Whether they are answered at all."""
+    permissions: tuple[McpPermission, ...] = MCP_PERMISSIONS
+    """Which tools they are offered."""
+
+
 class AgentSettings(Struct, frozen=True, kw_only=True):
     """Limits of one agent."""
 
@@ -192,6 +212,8 @@ class Flags(Struct, frozen=True, kw_only=True):
     """`--provider`."""
     model: str | None = None
     """`--model`."""
+    require_sandbox: bool = False
+    """`--require-sandbox`: `sandbox.mode` is `require`, whatever the files say."""
 
 
 class Config(Struct, frozen=True, kw_only=True):
@@ -239,12 +261,18 @@ class Config(Struct, frozen=True, kw_only=True):
     """What the model is shown."""
     mcp: McpSettings = McpSettings()
     """How MCP servers are used."""
+    mcp_server: McpServerSettings = McpServerSettings()
+    """What MCP clients may do here."""
     workers: WorkerPolicy = WorkerPolicy()
     """How far agents may have others work for them."""
+    telemetry: TelemetrySettings = TelemetrySettings()
+    """What a daemon tells about its work."""
     agents: Mapping[str, AgentSettings] = {}
     """Limits by agent."""
     auth: AuthMode = "auto"
     """`auto`: the same user on loopback needs no token; `token`: everyone does."""
+    public_url: str | None = None
+    """Where a proxy that speaks https has the daemon answer; with it, everyone needs the token."""
     trusted: bool = False
     """Whether the user trusts this workspace; verification asks first where not."""
     warnings: tuple[str, ...] = ()

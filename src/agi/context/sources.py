@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Protocol
 
 from agi.context.base import REPO_MAP, SELECTED, Ask, Piece
@@ -149,6 +149,9 @@ class Chooser(Protocol):
     async def refresh(self) -> object:
         """Take in what has changed."""
 
+    async def link(self) -> object:
+        """Take in who uses whom, which may take longer; what is chosen meanwhile is chosen without."""
+
     async def select(self, text: str, limit: int = ...) -> Choice:
         """What the text is about."""
 
@@ -161,12 +164,14 @@ class SelectedFiles:
     def __init__(self, chooser: Chooser) -> None:
         self._chooser = chooser
         self._refreshing: asyncio.Task[object] | None = None
+        self._linking: asyncio.Task[object] | None = None
 
     async def gather(self, ask: Ask) -> Piece:
-        """The files, from what is indexed by now; what is not, is read meanwhile."""
+        """The files, from what is indexed by now; what is not, is read meanwhile, and who uses whom after it."""
         if self._refreshing is None or self._refreshing.done():
-            self._refreshing = asyncio.create_task(self._refresh(), name="reading the repository to choose files")
-            self._refreshing.add_done_callback(lambda task: None if task.cancelled() else task.exception())
+            self._refreshing = _begun(self._chooser.refresh(), "reading the repository to choose files")
+        if self._linking is None or self._linking.done():
+            self._linking = _begun(self._link(self._refreshing), "reading who uses whom to choose files")
         chosen = await self._chooser.select(ask.text, MOST_SELECTED)
         if not chosen.complete:
             await asyncio.shield(self._refreshing)
@@ -178,13 +183,22 @@ class SelectedFiles:
         lines = [_line(one) for one in chosen.files if one.path.isprintable()]
         return Piece(name=SELECTED, source=SOURCE, heading=SELECTED_HEADING, text=visible("\n".join(lines)))
 
-    async def _refresh(self) -> object:
-        return await self._chooser.refresh()
+    async def _link(self, refreshing: asyncio.Task[object]) -> object:
+        await asyncio.shield(refreshing)
+        return await self._chooser.link()
 
     def close(self) -> None:
         """Stop reading."""
-        if self._refreshing is not None:
-            self._refreshing.cancel()
+        for task in (self._linking, self._refreshing):
+            if task is not None:
+                task.cancel()
+
+
+def _begun(work: Coroutine[None, None, object], name: str) -> asyncio.Task[object]:
+    """Work that goes on when nobody waits for it; what becomes of it is seen by whoever asks next."""
+    task = asyncio.create_task(work, name=name)
+    task.add_done_callback(lambda done: None if done.cancelled() else done.exception())
+    return task
 
 
 def _line(one: Chosen) -> str:

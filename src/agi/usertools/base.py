@@ -6,11 +6,12 @@ Values only. May import: tools.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from agi.tools.base import Tool
+if TYPE_CHECKING:
+    from agi.tools.base import Tool
 
 FOLDER = ".agi/tools"
 CODE_NAME = "tool.py"
