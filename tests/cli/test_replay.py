@@ -38,6 +38,24 @@ async def test_a_cassette_plays_identically_also_elsewhere(cli, taped, tmp_path)
     assert 0 < as_json["started_at"] <= 7
 
 
+async def test_a_session_is_played_without_a_file(cli, taped):
+    """By its id, or a part of it that fits only one; nothing is left behind."""
+    session = json.loads(taped.read_text().split("\n")[0])["session_id"]
+    taped.unlink()
+    before = sorted(cli.project.rglob("*"))
+    result = await cli("replay", session[-6:])
+
+    assert (result.code, result.out.split(":")[0]) == (0, "identical")
+    assert sorted(cli.project.rglob("*")) == before
+
+
+async def test_neither_a_file_nor_a_session_is_said(cli, tmp_path):
+    """With what would help."""
+    result = await cli("replay", "talk.agi-cassette", "--project", str(tmp_path))
+    assert "There is no file talk.agi-cassette, and there are no sessions" in result.err
+    assert result.code != 0
+
+
 async def test_a_changed_cassette_is_refused_with_the_event(cli, taped):
     """Before anything is played."""
     taped.write_bytes(taped.read_bytes().replace(b"Done.", b"Gone."))

@@ -459,7 +459,7 @@ COMMANDS: dict[str, tuple[Command, Mapping[str, str]]] = {
     "undraft": (_undraft, {**PROJECT, "--json": FLAG}),
     "agents": (_agents, {**PROJECT, "--json": FLAG}),
     "log": (_log, {**PROJECT, "--all": FLAG, "--head": "HASH", "--json": FLAG}),
-    "replay": (_replay, {"--from": "SEQ", "--until": "SEQ", "--json": FLAG}),
+    "replay": (_replay, {**PROJECT, "--from": "SEQ", "--until": "SEQ", "--json": FLAG}),
     "repair": (_repair, {**PROJECT, "--from-mirrors": FLAG}),
     "doctor": (_doctor, {**PROJECT, "--json": FLAG}),
     "grants": (_grants, {**PROJECT, "--all": FLAG, "--json": FLAG}),

@@ -1,10 +1,11 @@
-"""`agi replay`: play a cassette again, offline, and say whether the same comes out.
+"""`agi replay`: play a session or a cassette again, offline, and say whether the same comes out.
 
-May import: errors, cli; and replay, behind which the loop is.
+May import: errors, client, cli; and replay, behind which the loop is.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,10 +13,15 @@ import msgspec
 from msgspec.structs import replace
 
 from agi.cli import exits
+from agi.cli.abbreviations import find_session
 from agi.cli.display import exact
 from agi.cli.options import Arguments, usage
 from agi.cli.output import put
-from agi.replay.cassette import read_cassette
+from agi.cli.place import has_sessions, place
+from agi.client.base import ClientSettings
+from agi.client.find import open_client
+from agi.errors import NotFound
+from agi.replay.cassette import Cassette, parse_cassette, read_cassette
 from agi.replay.playing import Differing, Played, play_cassette
 
 SHOWN = 600
@@ -24,12 +30,12 @@ AROUND = 60
 
 def replay(arguments: Arguments) -> int:
     """Play it, and tell."""
-    (path,) = arguments.only(1)
+    (named,) = arguments.only(1)
     first = _seq(arguments, "--from")
     last = _seq(arguments, "--until")
     if first is not None and last is not None and last < first:
         raise usage("replay", "--until comes before --from.")
-    cassette = read_cassette(Path(path))
+    cassette = _cassette(arguments, named)
     count = cassette.head.events
     for name, seq in (("--from", first), ("--until", last)):
         if seq is not None and seq > count:
@@ -40,6 +46,25 @@ def replay(arguments: Arguments) -> int:
     else:
         put("\n".join(told(played)) + "\n")
     return exits.OK if played.identical else exits.FAILED
+
+
+def _cassette(arguments: Arguments, named: str) -> Cassette:
+    """That of a file, if there is one of that name; else of a session of the project, made for this."""
+    if "/" in named or Path(named).exists():
+        return read_cassette(Path(named))
+    settings = place(arguments)
+    if not has_sessions(settings):
+        hint = "Name a cassette's file, or the session's folder with --project."
+        raise NotFound(f"There is no file {exact(named)}, and there are no sessions in {settings.project}.", hint=hint)
+    return parse_cassette(asyncio.run(_of_session(settings, named)))
+
+
+async def _of_session(settings: ClientSettings, named: str) -> bytes:
+    client = await open_client(settings)
+    try:
+        return await client.export((await find_session(client, named)).id, "cassette")
+    finally:
+        await client.close()
 
 
 def _seq(arguments: Arguments, name: str) -> int | None:

@@ -398,19 +398,21 @@ Examples:
 """
 
 REPLAY = """\
-agi replay FILE [--from SEQ] [--until SEQ] [--json]
+agi replay SESSION|FILE [--from SEQ] [--until SEQ] [--json] [--project PATH]
 
-Plays a cassette again, offline: the real loop runs, and models, tools and people answer what they answered then. Each
-event that it makes is held against the recorded one, byte for byte. Nothing is asked of a network, no tool runs, and no
-file is written. Make a cassette with `agi sessions export ID --cassette`.
+Plays a session or a cassette again, offline: the real loop runs, and models, tools and people answer what they answered
+then. Each event that it makes is held against the recorded one, byte for byte. No provider is asked, no tool runs, and
+no file is written. Make a cassette to keep with `agi sessions export ID --cassette`.
 
   --from SEQ       fold the state up to this event and play from there; within an answer, from its beginning
   --until SEQ      play up to this event
+  --project PATH   the folder of the session (default: this one)
   --json           for programs
 
 Exit codes: 0 identical; 1 something else would happen, the first difference is shown; 2 the file is no cassette.
 
 Examples:
+  agi replay 3f9a
   agi replay talk.agi-cassette
   agi replay talk.agi-cassette --from 120
 """
