@@ -25,5 +25,8 @@ PEERS: tuple[Peer, ...] = (
     PydanticAi(),
 )
 OURS = "agi"
-APART = ("floor", "agi, no sandbox")
+OURS_OPEN = "agi, no sandbox"
+APART = ("floor", OURS_OPEN)
 """Measured, and nobody's rivals."""
+CONFINED = ("codex", "codex, binary")
+"""Who else holds commands in by default."""

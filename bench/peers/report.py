@@ -12,6 +12,18 @@ NOT_RANKED = ("request",)
 """Told, but not a race: how long a question is depends on what is in it."""
 
 
+RUN_COMMANDS = ("step_cpu", "step_gap", "crowd_cpu", "crowd_wall")
+"""Where commands are run, which costs more where they are held in: told like with like, too."""
+
+
+class Match(NamedTuple):
+    """Those who do the same work: ours in that setting, and its rivals."""
+
+    said: str
+    ours: str
+    rivals: Sequence[str]
+
+
 class Field(NamedTuple):
     """Who is who in a table."""
 
@@ -20,6 +32,8 @@ class Field(NamedTuple):
     """Who is measured and not ranked: the floor, and ours in another setting."""
     aside: Mapping[str, Sequence[str]]
     """By column, who does less than what the column is about: told, but not ranked."""
+    matches: Sequence[Match] = ()
+    """For columns where commands are run."""
 
 
 def table(found: Mapping[str, Samples], ours: str) -> str:
@@ -65,8 +79,17 @@ def standing(found: Mapping[str, Samples], field: Field) -> str:
         }
         less = [f"{name} {shown(value)}" for name in aside if (value := others.get(name)) is not None]
         note = f"; without showing text as it comes: {', '.join(less)}" if less else ""
+        if column.key in RUN_COMMANDS:
+            note += "".join(f"; {one.said}: {_between(column, found, one)}" for one in field.matches)
         lines.append(f"- {column.head}: {_verdict(column, mine, rivals)}{note}")
     return "\n".join(lines)
+
+
+def _between(column: Column, found: Mapping[str, Samples], match: Match) -> str:
+    mine = median(column, found.get(match.ours, {}))
+    values = {name: median(column, found[name]) for name in match.rivals if name in found}
+    rivals = {name: value for name, value in values.items() if value is not None and value >= 0}
+    return "not measured" if mine is None else _verdict(column, mine, rivals)
 
 
 def _verdict(column: Column, mine: float, rivals: Mapping[str, float]) -> str:

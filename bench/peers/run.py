@@ -17,7 +17,7 @@ import msgspec
 from bench.peers import costs, report
 from bench.peers.base import Peer
 from bench.peers.installing import CACHE, ROOT, Missing, install
-from bench.peers.known import APART, OURS, PEERS
+from bench.peers.known import APART, CONFINED, OURS, OURS_OPEN, PEERS
 from bench.peers.measuring import MEASURES, Stand
 
 PAGE = ROOT / "docs" / "benchmarks.md"
@@ -139,7 +139,10 @@ def page_of(run: Run, peers: Sequence[Peer]) -> str:
     found = {peer.name: run.found[peer.name] for peer in peers}
     spread = report.ranges(found, list(found))
     quiet = [peer.name for peer in peers if peer.shows == "at the end"]
-    whole = report.page_of(found, about, run.skipped, report.Field(OURS, APART, {"chunk_cpu": quiet}))
+    open_ones = [peer.name for peer in peers if peer.name not in (OURS, *APART, *CONFINED)]
+    matches = report.Match("in a sandbox", OURS, CONFINED), report.Match("without one", OURS_OPEN, open_ones)
+    field = report.Field(OURS, APART, {"chunk_cpu": quiet}, matches)
+    whole = report.page_of(found, about, run.skipped, field)
     return f"{whole}\n\nLeast and most of the rounds:\n\n{spread}"
 
 

@@ -77,6 +77,18 @@ def test_who_shows_no_text_as_it_comes_is_told_but_not_ranked():
     assert line.endswith("without showing text as it comes: quiet 2")
 
 
+def test_where_commands_are_run_like_is_told_with_like():
+    """Whoever holds nothing in has less to do; the whole verdict stands first all the same."""
+    match = report.Match("in a sandbox", "agi", ["codex"]), report.Match("without one", "agi, no sandbox", ["bare"])
+    gaps = {"agi": 16.0, "codex": 70.0, "agi, no sandbox": 7.0, "bare": 11.0}
+    found = {name: {"step_gap": [value]} for name, value in gaps.items()}
+
+    assert report.standing(found, FIELD._replace(matches=match)) == (
+        "- tool step, gap ms: **bare leads** (11.0; agi 16.0); in a sandbox: agi leads (16.0; next codex, 70.0); "
+        "without one: agi leads (7; next bare, 11.0)"
+    )
+
+
 def test_only_what_stands_between_the_marks_of_a_page_is_replaced():
     """The method around it is written by hand."""
     page = f"before\n{report.BEGIN}\nold\n{report.END}\nafter"
