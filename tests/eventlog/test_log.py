@@ -95,7 +95,9 @@ async def test_an_append_is_all_or_nothing(log, story):
         await story.write(ev.SessionUpdated(title="x"), ev.MessageAdded(message=timeless))
 
     assert log.last_seq(story.id) == 3
-    assert json.loads(log.db.execute("SELECT state FROM sessions").fetchone()[0])["title"] is None
+    title, state = log.db.execute("SELECT title, state FROM sessions").fetchone()
+    assert title is None
+    assert json.loads(state).get("title") is None
     assert (await story.note()).seq == 4
 
 

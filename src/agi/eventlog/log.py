@@ -19,7 +19,7 @@ from typing import TypeVar
 import msgspec
 
 from agi.errors import StorageError, Unavailable
-from agi.eventlog import deleting, leases
+from agi.eventlog import deleting, leases, texts
 from agi.eventlog.append import Append, Encoded, Find, no_session, one_line
 from agi.eventlog.base import Check, Cursor, Entries, Entry, Lease, LiveDelta, Projection
 from agi.eventlog.catching_up import CatchingUp
@@ -140,8 +140,10 @@ class EventLog:
             if check is not None:
                 check(db)
             self.projection.forget(db, session_id)  # first: what it takes out may be made from the events
+            shared = texts.of_session(db, session_id)
             if not db.execute("DELETE FROM events WHERE session_id=?", (session_id,)).rowcount:
                 raise no_session(session_id)
+            texts.drop(db, shared)
             db.execute("DELETE FROM leases WHERE session_id=?", (session_id,))
             db.execute("UPDATE meta SET value=value+1 WHERE key='deletions'")
             deleting.remember(db, session_id)

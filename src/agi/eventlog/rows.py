@@ -1,22 +1,38 @@
-"""Events as rows of the `events` table, and back. May import: protocol."""
+"""Events as rows of the `events` table, and back. May import: protocol, eventlog.texts."""
 
 from __future__ import annotations
 
 import sqlite3
 
+from agi.eventlog import texts
 from agi.protocol.events import Event
 
 Row = tuple[int, int, str, str, str | None, str, str, str]
 
-SELECT = "SELECT id, seq, ts, session_id, turn_id, type, data, hash FROM events"
-"""What `from_row` reads; a WHERE may follow."""
+PLAIN = "SELECT id, seq, ts, session_id, turn_id, type, data, hash FROM events"
+"""The rows as they stand; all there is in a database that keeps no texts apart yet."""
+
+_WHOLE = "CASE WHEN text_id IS NULL THEN data ELSE coalesce((SELECT t.data FROM texts t WHERE t.id=text_id), data) END"
+SELECT = PLAIN.replace("data", _WHOLE)
+"""What `from_row` reads; a WHERE may follow. Of an event whose text is lost, what is left is no data of its type."""
 
 
 def insert(db: sqlite3.Connection, event: Event) -> int:
     """Put one numbered event into the table; returns its place among all events."""
+    text_id = texts.keep(db, event.type, event.raw)
     row = db.execute(
-        "INSERT INTO events (session_id, seq, ts, turn_id, type, data, hash) VALUES (?,?,?,?,?,CAST(? AS TEXT),?)",
-        (event.session_id, event.seq, event.ts, event.turn_id, event.type, event.raw, event.hash),
+        "INSERT INTO events (session_id, seq, ts, turn_id, type, data, hash, text_id)"
+        " VALUES (?,?,?,?,?,CAST(? AS TEXT),?,?)",
+        (
+            event.session_id,
+            event.seq,
+            event.ts,
+            event.turn_id,
+            event.type,
+            event.raw if text_id is None else texts.POINTS,
+            event.hash,
+            text_id,
+        ),
     )
     return row.lastrowid or 0
 

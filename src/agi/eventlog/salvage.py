@@ -17,8 +17,8 @@ from pathlib import Path
 import msgspec
 
 from agi.errors import Damaged, StorageError
-from agi.eventlog import chain
-from agi.eventlog.rows import SELECT
+from agi.eventlog import chain, texts
+from agi.eventlog.rows import PLAIN
 from agi.eventlog.schema import BUSY_MS, UNREADABLE, unreadable
 from agi.protocol.events import Event, Notice, SessionCreated, encode_data, parse_envelope
 from agi.protocol.ids import SESSION, is_id
@@ -34,8 +34,13 @@ LEAST_LENGTH = 100_000
 LONGEST_HOLE = 10_000
 """A number that leaves a larger hole before it is damage itself."""
 
-OLD = SELECT.replace(", hash", ", ''")
-"""The same of a database that has no hashes yet."""
+MOST_SHARED = 64
+"""How many times the size of a database its events may come to, those that share a text included."""
+SHARING = PLAIN.replace(", hash", ", hash, text_id")
+HOLDING = PLAIN.replace(", hash", ", hash, NULL")
+"""The same of a database whose events hold all of their data."""
+OLD = PLAIN.replace(", hash", ", '', NULL")
+"""The same of one that has no hashes yet."""
 
 Events = dict[int, Event]
 """A session's events by number."""
@@ -79,6 +84,9 @@ class Salvaged:
         self.sessions: dict[str, Events] = {}
         self.is_whole = True
         """Whether every row was read."""
+        self._texts: dict[object, bytes] = {}
+        """What events share, by where it is kept."""
+        self._room = 0
 
     def read(self, database: Path) -> None:
         """Take up all events that can be read; raises StorageError where the file is out of reach."""
@@ -89,7 +97,7 @@ class Salvaged:
         try:
             with closing(sqlite3.connect(database, timeout=BUSY_MS / 1000, isolation_level=None)) as db:
                 _bound(db, size)
-                if _has_table(db):
+                if _has_table(db, "events"):
                     self.is_whole = True
                     self._read(db, size)
         except UNREADABLE as error:
@@ -99,20 +107,44 @@ class Salvaged:
 
     def _read(self, db: sqlite3.Connection, size: int) -> None:
         # A damaged page ends a scan; what lies behind it is reached from the other end.
-        select = OLD if _has_no_hashes(db) else SELECT
+        select = OLD if _lacks(db, "hash") else HOLDING if _lacks(db, "text_id") else SHARING
+        self._room = size * MOST_SHARED
+        if select is SHARING and _has_table(db, "texts") and not self._take_texts(db, size, ""):
+            self._take_texts(db, size, " ORDER BY id DESC")
         if not self._scan(db, f"{select} ORDER BY id", size):
             self.is_whole = False
             self._scan(db, f"{select} ORDER BY id DESC", size)
+
+    def _take_texts(self, db: sqlite3.Connection, size: int, order: str) -> bool:
+        """Read what events share; False if that broke off, and then no event is made up for what is missing."""
+        _bound(db, size)
+        try:
+            for text_id, data in db.execute(f"SELECT id, data FROM texts{order}"):  # noqa: S608 - our own words
+                if not isinstance(data, bytes) or len(data) > texts.LONGEST or (size := size - len(data)) < 0:
+                    continue
+                self._texts[text_id] = data
+        except UNREADABLE:
+            return False
+        return True
+
+    def _whole(self, words: list[object]) -> list[object]:
+        """An event's columns, with what it shares in its place: as much of that as an honest log can come to."""
+        *columns, text_id = words
+        shared = self._texts.get(text_id) if text_id is not None else None
+        if shared is not None and (room := self._room - len(shared)) >= 0:
+            self._room = room
+            columns[4] = shared
+        return columns
 
     def _scan(self, db: sqlite3.Connection, query: str, size: int) -> bool:
         """Read all rows that can be read; False if the scan broke off."""
         _bound(db, size)
         try:
-            for _, seq, *texts in db.execute(query):
-                size -= 1 + sum(len(text) for text in texts if isinstance(text, bytes))
+            for _, seq, *words in db.execute(query):
+                size -= 1 + sum(len(word) for word in words if isinstance(word, bytes))
                 if size < 0:
                     return False  # pages that are shared or go round: more than the file can hold
-                event = _event_from(seq, texts)
+                event = _event_from(seq, self._whole(words))
                 if event is None:
                     self.is_whole = False
                 else:
@@ -290,9 +322,10 @@ def chosen(first: Events, second: Events) -> Events:
     return whole
 
 
-def _has_no_hashes(db: sqlite3.Connection) -> bool:
+def _lacks(db: sqlite3.Connection, column: str) -> bool:
+    """Whether the events of an older version have no such column yet."""
     try:
-        db.execute("SELECT hash FROM events LIMIT 0")
+        db.execute(f"SELECT {column} FROM events LIMIT 0")  # noqa: S608 - our own word
     except sqlite3.OperationalError as error:
         return "no such column" in str(error)
     except UNREADABLE:
@@ -300,15 +333,15 @@ def _has_no_hashes(db: sqlite3.Connection) -> bool:
     return False
 
 
-def _has_table(db: sqlite3.Connection) -> bool:
-    """Whether `events` is rows that are kept; a view, or a column that is worked out, would be somebody's program."""
+def _has_table(db: sqlite3.Connection, name: str) -> bool:
+    """Whether a table is rows that are kept; a view, or a column that is worked out, would be somebody's program."""
     db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
     try:  # what the list of tables says of itself may be a lie; this asks what SQLite made of it
-        db.blobopen("events", "data", 0, readonly=True).close()
+        db.blobopen(name, "data", 0, readonly=True).close()
     except UNREADABLE as error:
         if str(error).startswith("cannot open"):
             return False
-    columns = db.execute("PRAGMA table_xinfo(events)").fetchall()
+    columns = db.execute(f"PRAGMA table_xinfo({name})").fetchall()
     return bool(columns) and not any(hidden for *_, hidden in columns)
 
 

@@ -1,7 +1,7 @@
 """The database file: how it is opened, and the numbered steps that gave it its shape.
 
 Steps are applied once, in one transaction, and recorded in `user_version`; a file from a newer version is refused.
-May import: errors, eventlog.base, eventlog.chain.
+May import: errors, eventlog.base, eventlog.chain, eventlog.texts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agi.errors import Damaged, StorageError
-from agi.eventlog import chain
+from agi.eventlog import chain, texts
 from agi.eventlog.base import Step
 
 BUSY_MS = 20_000
@@ -35,7 +35,8 @@ def _events(db: sqlite3.Connection) -> None:
         "CREATE TABLE leases (session_id TEXT PRIMARY KEY, owner TEXT NOT NULL, generation INTEGER NOT NULL,"
         " expires_at INTEGER NOT NULL)"
     )
-    chain.add_column(db)  # files that took this step before there were hashes get them by a projection's step
+    chain.add_column(db)  # files that took this step before there were hashes get them by a projection's step,
+    texts.make(db)  # and likewise room for texts that are kept once
 
 
 STEPS: tuple[Step, ...] = (_events,)

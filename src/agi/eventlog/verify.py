@@ -17,7 +17,7 @@ from msgspec import Struct
 from agi.errors import StorageError
 from agi.eventlog import chain
 from agi.eventlog.mirror import session_folder
-from agi.eventlog.rows import SELECT
+from agi.eventlog.rows import PLAIN, SELECT
 from agi.eventlog.salvage import mirrors, read_file, read_snapshot
 from agi.eventlog.schema import UNREADABLE, unreadable
 from agi.protocol.chains import LogCheck, LogFinding, Place, Problem, Span
@@ -198,7 +198,9 @@ def open_to_read(database: Path) -> sqlite3.Connection:
 
 
 def _rows(db: sqlite3.Connection, session_id: str) -> Iterator[Event | None]:
-    for _, seq, *texts in db.execute(f"{SELECT} WHERE session_id=? ORDER BY seq", (session_id,)):
+    columns = [_text(row[1]) for row in db.execute("PRAGMA table_info(events)")]
+    select = SELECT if "text_id" in columns else PLAIN  # one that no newer agi has opened yet is looked at as it is
+    for _, seq, *texts in db.execute(f"{select} WHERE session_id=? ORDER BY seq", (session_id,)):
         try:
             ts, own, turn_id, kind, link = (_text(one) for one in (*texts[:4], texts[5]))
             raw = texts[4] if isinstance(texts[4], bytes) else str(texts[4]).encode()

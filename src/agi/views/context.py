@@ -35,7 +35,7 @@ class _Named(Struct, frozen=True):
 _decode_named = msgspec.json.Decoder(_Named).decode
 
 
-class ContextState(Struct, kw_only=True):
+class ContextState(Struct, kw_only=True, omit_defaults=True):
     """Which head the session's requests have, and what was told since."""
 
     seq: int = 0

@@ -51,6 +51,19 @@ def step(db: sqlite3.Connection) -> None:
     db.execute("CREATE INDEX pool_root ON pool (root) WHERE root<>''")
 
 
+def widen(db: sqlite3.Connection) -> None:
+    """Tables that were made before workers could have workers lack columns: what they hold is put into one that has."""
+    if "root" in [row[1] for row in db.execute("PRAGMA table_info(pool)")]:
+        return
+    rows = db.execute(
+        "SELECT session_id, kind, project_path, task_slug, parent, call, opened_at, open, '', '',"
+        " substr(call, 1, max(0, instr(call, '/')-1)), 0 FROM pool"
+    ).fetchall()
+    db.execute("DROP TABLE pool")
+    step(db)
+    db.executemany("INSERT INTO pool VALUES (?,?,?,?,?,?,?,?,?,?,?,?)", rows)
+
+
 def open_rows(db: sqlite3.Connection) -> list[Row]:
     """Those that are alive, the oldest first."""
     return _rows(db.execute(f"{_COLUMNS} WHERE open ORDER BY opened_at, session_id"))

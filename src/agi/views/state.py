@@ -58,7 +58,7 @@ class Agreed(Struct, frozen=True):
     """What the person said about it."""
 
 
-class TurnState(Struct, kw_only=True):
+class TurnState(Struct, kw_only=True, omit_defaults=True):
     """The turn that is being answered."""
 
     id: str
@@ -129,8 +129,8 @@ class TurnState(Struct, kw_only=True):
         return Agreed(answer.digest, change, answer.hunks, answer.reason)
 
 
-class SessionState(Struct, kw_only=True):
-    """A session, folded."""
+class SessionState(Struct, kw_only=True, omit_defaults=True):
+    """A session, folded. Written with every append: what is as it was at the beginning is left out."""
 
     id: str
     agent: str

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from agi.eventlog import chain
+from agi.eventlog import chain, texts
 from agi.eventlog.base import Step
 from agi.protocol import events as ev
 from agi.protocol.events import Event
@@ -108,7 +108,10 @@ def _chained(db: sqlite3.Connection) -> None:
 class Tables:
     """The projection the log writes through; remembers the state of sessions it touched last."""
 
-    steps: tuple[Step, ...] = (_tables, _grants_with_rules, _forks, pool.step, _chained, usage.step)
+    steps: tuple[Step, ...] = (
+        *(_tables, _grants_with_rules, _forks, pool.step, _chained, usage.step),
+        *(pool.widen, texts.share_old),
+    )
 
     def __init__(self) -> None:
         self.epoch = 1
