@@ -138,7 +138,7 @@ def test_an_older_database_is_brought_up_whole_or_not_at_all(unpack, version):
 
 @pytest.mark.threat("T55")
 def test_workers_of_before_they_could_have_workers_are_still_there(unpack):
-    """The table of drafts and workers once got columns without a step: files from before have them now, and all rows."""
+    """Its table once got columns without a step: files from before have them now, and all of their rows."""
     path = unpack("706e931")
     first, second = sorted({str(row[0]) for row in rows(path, SAID)})
     with closing(sqlite3.connect(path)) as db, db:
