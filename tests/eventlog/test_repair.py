@@ -163,6 +163,18 @@ def test_a_healthy_database_needs_nothing(folder, told):
     assert not needs_rebuild(folder / "elsewhere" / "agi.sqlite", folder / "elsewhere")
 
 
+async def test_a_session_that_begins_between_two_looks_is_no_loss(folder, logs, tell, monkeypatch):
+    """Another process has just made the database: its first mirror, seen after the empty table, tells of no loss."""
+    story = tell(logs.open())
+    looks = iter(["before it began"])
+    is_told = repairs._is_told
+    monkeypatch.setattr(repairs, "_is_told", lambda path: next(looks, None) is None and is_told(path))
+    await story.begin()
+    await story.log.mirrored()
+
+    assert not needs_rebuild(database(folder), folder)
+
+
 @pytest.mark.threat("T50")
 def test_a_deleted_database_comes_back_row_by_row(folder, told):
     """All tables are as they were; only the epoch is new."""

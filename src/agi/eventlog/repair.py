@@ -68,11 +68,14 @@ def needs_rebuild(database: Path, folder: Path) -> bool:
     try:
         if database.exists() and _is_told(database):
             return False
+        if next(mirrors(folder), None) is None:
+            return False
+        # Whoever made the database just now may have begun between the two looks; a mirror follows its commit.
+        return not (database.exists() and _is_told(database))
     except Damaged:
         return True
     except OSError as error:
         raise StorageError(f"{database} cannot be read: {error.strerror}.", hint="Check who may read it.") from error
-    return next(mirrors(folder), None) is not None
 
 
 def rebuild_if_needed(folder: Path, database: Path, projection: Projection) -> Repair | None:
