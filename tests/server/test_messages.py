@@ -11,6 +11,7 @@ import pytest
 
 from agi.errors import ModelError
 from agi.models.scripted import Say, Wait
+from agi.protocol import events as ev
 from agi.protocol.commands import PostMessage
 from agi.testing.box import Daemon, daemon_in_a_box, eventually
 
@@ -211,3 +212,50 @@ async def test_messages_come_in_pages(daemon: Daemon) -> None:
     assert texts == [["3", "4"], ["1", "2"], ["0"]]
     assert [page["has_more"] for page in (last, middle, first)] == [True, True, False]
     assert (foreign.status, foreign.code) == (404, "message_not_found")
+
+
+async def test_a_page_tells_what_happened_between_its_messages(daemon: Daemon) -> None:
+    """Each answer to a question behind the message that asked it, with how long calls took; nothing of other pages."""
+    session_id = await daemon.begin()
+    for number in (1, 2):
+        daemon.model.calls("shell", command=f"echo {number}").then_says(f"Said {number}.")
+        turn = await daemon.ask(f"say {number}", session_id=session_id)
+        await (turn.approve() if number == 1 else turn.deny(reason="not twice"))
+        await turn.answer()
+    path = f"/v1/sessions/{session_id}/messages?render=html"
+
+    whole = (await daemon.get(path)).json()
+    asked = [one["id"] for one in whole["messages"] if one["role"] == "assistant" and len(one["parts"]) == 1][::2]
+    answers = [one for one in whole["asides"] if one["type"].startswith("approval_")]
+    assert [(one["type"], one["after"]) for one in answers] == [
+        ("approval_granted", asked[0]),
+        ("approval_denied", asked[1]),
+    ]
+    assert answers[1]["data"]["reason"] == "not twice"
+    calls = list(whole["calls"].values())
+    assert [one["blocked"] for one in calls] == [True, False]
+    assert calls[1]["duration_ms"] >= 0
+
+    later = (await daemon.get(f"{path}&limit=4")).json()
+    earlier = (await daemon.get(f"{path}&before={later['messages'][0]['id']}")).json()
+    for page, kind in ((later, "approval_denied"), (earlier, "approval_granted")):
+        assert [one["type"] for one in page["asides"] if one["type"].startswith("approval_")] == [kind]
+        assert len(page["calls"]) == 1
+    assert "asides" not in (await daemon.get(f"/v1/sessions/{session_id}/messages")).json()
+
+
+async def test_what_is_long_is_not_told_between_messages(daemon: Daemon) -> None:
+    """The output of a check is in the log; a page of messages does without it."""
+    session_id = await daemon.begin()
+    said = "x" * 5000
+    check = ev.VerificationCompleted(
+        verification_id="ver_1", command="make test", attempt=1, status="passed", output=said, exit_code=0
+    )
+    await daemon.harness.log.append(session_id, [(None, check)])
+
+    told = (await daemon.get(f"/v1/sessions/{session_id}/messages?render=html")).json()["asides"]
+
+    assert [(one["type"], one["after"], one["data"]["command"]) for one in told] == [
+        ("verification_completed", "", "make test")
+    ]
+    assert "output" not in told[0]["data"]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 import pytest
 from playwright.async_api import BrowserContext, Page, expect
 from tests.web.conftest import Opening, keep_screenshot
 
-from agi.models.scripted import Say, Wait
+from agi.models.scripted import Call, Say, Wait
 from agi.testing.box import Daemon
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -114,6 +115,46 @@ async def test_who_did_what_is_shown(daemon: Daemon, opened: Opening) -> None:
     await expect(page.locator("p.note")).to_contain_text("shell refused in tui")
     await page.reload()
     await expect(page.locator("article.user")).to_contain_text("from tui")
+
+
+async def test_whoever_opens_it_later_sees_what_happened_too(daemon: Daemon, opened: Opening) -> None:
+    """Who answered what, what the checks found, how long calls took: as in a tab that was there."""
+    daemon.workspace.write("Makefile", "test:\n\ttrue\n")
+    write = {"path": "a.txt", "content": "a"}
+    daemon.model.calls("shell", command="echo hi").calls("write_file", **write).calls("shell", command="echo no")
+    daemon.model.says("Done.").says("Once more.")
+    turn = await daemon.ask("go")
+    page = await opened(f"/s/{turn.session_id}")
+    for _ in range(2):
+        await turn.approve(client="tui")
+        await turn.question()
+    await turn.deny(client="tui", reason="enough")
+    await turn.answer()
+    await expect(page.locator(".badge-verified")).to_be_visible()
+    rows = ".note, details.call > summary, .prose"
+    seen = [" ".join((await one.inner_text()).split()) for one in await page.locator(rows).all()]
+    assert any("shell allowed in tui" in one for one in seen)
+    assert any("shell refused in tui: enough" in one for one in seen)
+    assert any("verification passed: make test" in one for one in seen)
+    assert any(one.startswith("■ not run: shell echo no") for one in seen)
+
+    later = await opened(f"/s/{turn.session_id}")
+    await expect(later.locator(".badge-verified")).to_be_visible()
+    assert [" ".join((await one.inner_text()).split()) for one in await later.locator(rows).all()] == seen
+    await expect(later.locator("details.call .outcome").first).to_have_text(re.compile(r"^exit 0 · \d+\.\d s$"))
+
+
+async def test_a_turn_that_is_canceled_does_not_say_so_for_every_question(daemon: Daemon, opened: Opening) -> None:
+    """Its end says it once."""
+    daemon.model.plays(*[Call("shell", {"command": f"touch {number}"}) for number in range(5)])
+    turn = await daemon.ask("go")
+    page = await opened(f"/s/{turn.session_id}")
+    await expect(page.locator(".approval")).to_have_count(5)
+    await page.get_by_role("button", name="Stop").click()
+
+    await expect(page.locator("article.assistant footer")).to_contain_text("canceled")
+    await expect(page.locator(".approval")).to_have_count(0)
+    await expect(page.locator(".note")).to_have_count(0)
 
 
 async def test_what_was_said_is_found_from_the_list(daemon: Daemon, opened: Opening) -> None:

@@ -1,7 +1,7 @@
 """`/v1/sessions/{session_id}/messages`: what was said, and saying something.
 
 `parts` answers at once, `content` when the turn has ended, `wait` overrides both; with `Accept: text/event-stream` the
-wait becomes a stream of the turn. May import: protocol, sessions, server.
+wait becomes a stream of the turn. May import: protocol, views, sessions, server.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from agi.server.rendered import rendered_messages
 from agi.server.replies import Ending, stream_turn, wait_for_turn
 from agi.server.request import Request
 from agi.server.routes import Route
+from agi.views.asides import Aside, Took, asides
 
 Limit = Annotated[int, Meta(ge=1, le=1000, description="At most this many, the latest.")]
 MessageId = Annotated[str, Meta(pattern="^msg_[0-9a-f]{32}$", description="Only messages before this one.")]
@@ -61,6 +62,10 @@ class Messages(Struct, frozen=True, kw_only=True):
     """With `render`: the parts of each answer as sanitised HTML, by the message's id; null where a part is no text."""
     turns: dict[str, TurnEnding] | UnsetType = UNSET
     """With `render`: how the turns of these messages stand."""
+    asides: list[Aside] | UnsetType = UNSET
+    """With `render`: what the log has between them: questions answered, checks, waits, notices."""
+    calls: dict[str, Took] | UnsetType = UNSET
+    """With `render`: how long the calls of these messages took, by their id."""
 
 
 class Accepted(Struct, frozen=True, kw_only=True):
@@ -90,15 +95,14 @@ class TurnReply(Struct, frozen=True, kw_only=True):
 
 async def list_messages(request: Request[None, MessagesQuery]) -> ASGIApp:
     """A page of messages with their parts."""
-    before = request.query.before
-    found, has_more = request.harness.messages(
-        request.session_id, limit=request.query.limit, before=None if before is UNSET else before
-    )
+    before = None if request.query.before is UNSET else request.query.before
+    found, has_more = request.harness.messages(request.session_id, limit=request.query.limit, before=before)
     if request.query.render is UNSET:
         return Json(Messages(messages=found, has_more=has_more))
     html = await rendered_messages(found)
     turns = {turn_id: _ending(request, turn_id) for turn_id in {one.turn_id for one in found} if turn_id}
-    return Json(Messages(messages=found, has_more=has_more, html=html, turns=turns))
+    told, calls = asides(request.harness.log.db, request.session_id, found, before=before, has_more=has_more)
+    return Json(Messages(messages=found, has_more=has_more, html=html, turns=turns, asides=told, calls=calls))
 
 
 def _ending(request: Request[None, MessagesQuery], turn_id: str) -> TurnEnding:

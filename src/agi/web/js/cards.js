@@ -56,9 +56,11 @@ function outcome(call) {
   const result = call.result?.result ?? {};
   if (typeof result.exit_code === "number") parts.push(`exit ${result.exit_code}`);
   if (call.result?.artifact?.summary) parts.push(counts(call.result.artifact.summary));
-  if (call.ms) parts.push(`${(call.ms / 1000).toFixed(1)} s`);
+  if (call.ms !== null && call.state !== "blocked") parts.push(took(call.ms));
   return parts.join(" · ");
 }
+
+const took = (ms) => (ms < 60_000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`);
 
 /** Lines that came and went. */
 export const counts = ({ additions = 0, deletions = 0 }) => `+${additions} −${deletions}`;

@@ -2,18 +2,20 @@
 
 const STATE_EVENTS = /^(turn_|approval_|preflight_|message_|steer_|worker_|session_|job_|usage_|model_backed|verification_|compaction_|context_compacted|files_)/;
 const CLOSES_TEXT = /^(model_output_completed|turn_started|turn_resumed)$/;
+const NOBODY = { policy: " by a rule", expired: ", as nobody answered in time" };
 const PAGE = 60;
 
 export class Conversation {
   rows = [];          // {id, message, turn, ts, parts: Map(part id → {kind, text}), html, note}
   byId = new Map();
-  calls = new Map();  // id → {id, name, input, state, output, result, ms}
+  calls = new Map();  // id → {id, name, input, state, output, result, ms (null: not known)}
   turns = new Map();  // id → {status, error, verification, note}
   waiting = new Map(); // message id → message, of those in the queue
   session = null;
   running = "";       // the turn that runs; the session's last one may be one that waits
   hasMore = true;
   mine = new Set();   // messages and calls that this tab sent or answered
+  #past = null;       // where notes go while what happened earlier is told
 
   constructor(api, id, hear) {
     Object.assign(this, { api, id, hear });
@@ -53,8 +55,25 @@ export class Conversation {
       if (queued.has(message.id)) this.waiting.set(message.id, message);
       else if (message.role !== "tool" && !this.byId.has(message.id)) rows.push(this.#row(message, page.html?.[message.id]));
     }
-    this.rows.unshift(...rows);
-    return rows.length;
+    for (const [id, { duration_ms: ms, interrupted, blocked }] of Object.entries(page.calls ?? {})) this.call(id, { ms, interrupted, ...(blocked ? { state: "blocked" } : {}) });
+    const all = this.#withNotes(rows, page.asides ?? []);
+    this.rows.unshift(...all);
+    return all.length;
+  }
+
+  /** What happened between these messages stands between them; what came after the snapshot is still to be told. */
+  #withNotes(rows, asides) {
+    const after = new Map([["", []]]);
+    for (const row of rows) after.set(row.id, []);
+    let last = after.get("");
+    for (const aside of asides) {
+      if (aside.seq > this.seq) break;
+      last = after.get(aside.after) ?? last;
+      this.#past = last;
+      this[`on_${aside.type}`]?.(aside.data, aside);
+    }
+    this.#past = null;
+    return [...after.get(""), ...rows.flatMap((row) => [row, ...after.get(row.id)])];
   }
 
   #row(message, html) {
@@ -85,7 +104,7 @@ export class Conversation {
   }
 
   call(id, known = {}) {
-    if (!this.calls.has(id)) this.calls.set(id, { id, name: "", input: null, state: "asked", output: "", result: null, ms: 0 });
+    if (!this.calls.has(id)) this.calls.set(id, { id, name: "", input: null, state: "asked", output: "", result: null, ms: null });
     return Object.assign(this.calls.get(id), known);
   }
 
@@ -107,7 +126,9 @@ export class Conversation {
   }
 
   note(event, text, kind = "") {
-    this.rows.push({ id: `note-${event.seq}`, note: text, kind, turn: event.turn_id, ts: event.ts });
+    const row = { id: `note-${event.seq}`, note: text, kind, turn: event.turn_id, ts: event.ts };
+    if (this.#past) { this.#past.push(row); return; }
+    this.rows.push(row);
     this.hear("rows");
   }
 
@@ -206,10 +227,18 @@ export class Conversation {
   on_approval_granted(data, event) { this.#answered(data, event, "allowed"); }
   on_approval_denied(data, event) { this.#answered(data, event, "refused"); }
 
+  /** Who answered, as far as it is known. That a canceled turn asks no more is said by its end. */
   #answered(data, event, word) {
-    const who = this.mine.has(data.tool_call_id) ? "here" : data.cause && data.cause !== "user" ? `by ${data.cause}` : data.client && data.client !== "web" ? `in ${data.client}` : "elsewhere";
+    if (data.cause === "canceled") return;
     const longer = data.remember && data.remember !== "once" ? `, for this ${data.remember}` : "";
-    this.note(event, `${data.name} ${word} ${who}${longer}${data.reason ? `: ${data.reason}` : ""}`, word);
+    this.note(event, `${data.name} ${word}${this.#by(data)}${longer}${data.reason ? `: ${data.reason}` : ""}`, word);
+  }
+
+  #by({ tool_call_id: id, cause = "user", client = "" }) {
+    if (this.mine.has(id)) return " here";
+    if (cause !== "user") return NOBODY[cause] ?? ` by ${cause}`;
+    if (client && client !== "web") return ` in ${client}`;
+    return this.#past ? (client ? " on this page" : "") : " elsewhere";
   }
 
   on_turn_completed(data, event) { this.#ended(event, { status: "completed", ...data }); }
