@@ -6,7 +6,7 @@ import asyncio
 import re
 
 import pytest
-from playwright.async_api import BrowserContext, Page, expect
+from playwright.async_api import BrowserContext, Page, Route, expect
 from tests.web.conftest import Opening, keep_screenshot
 
 from agi.models.scripted import Call, Say, Wait
@@ -115,6 +115,55 @@ async def test_who_did_what_is_shown(daemon: Daemon, opened: Opening) -> None:
     await expect(page.locator("p.note")).to_contain_text("shell refused in tui")
     await page.reload()
     await expect(page.locator("article.user")).to_contain_text("from tui")
+
+
+async def test_two_messages_said_quickly_are_both_sent_in_their_order(daemon: Daemon, opened: Opening) -> None:
+    """On a slow line: the box is empty at once, and what is said while the first is on its way follows it."""
+    session_id = await daemon.begin(title="quick")
+    daemon.model.says("One.").says("Two.")
+    page = await opened(f"/s/{session_id}")
+    on_its_way, let_through = asyncio.Event(), asyncio.Event()
+
+    async def slow(route: Route) -> None:
+        on_its_way.set()
+        await let_through.wait()
+        await route.continue_()
+
+    await page.route(f"**/v1/sessions/{session_id}/messages", slow)
+    await say(page, "the first")
+    await on_its_way.wait()
+    await expect(page.get_by_label("Message", exact=True)).to_have_value("")
+    await expect(page.locator("#hint")).to_have_text("Sending …")
+    await say(page, "the second")
+    let_through.set()
+
+    await expect(page.locator("article.user .said")).to_have_text(["the first", "the second"])
+    await expect(page.get_by_label("Message", exact=True)).to_have_value("")
+    await expect(page.locator("article.assistant").last).to_contain_text("Two.")
+
+
+async def test_what_could_not_be_sent_comes_back_before_what_was_written_since(daemon: Daemon, opened: Opening) -> None:
+    """Nothing is lost and nothing is sent out of order; the draft outlives the page."""
+    session_id = await daemon.begin(title="lost")
+    page = await opened(f"/s/{session_id}")
+    on_its_way, let_fail = asyncio.Event(), asyncio.Event()
+
+    async def broken(route: Route) -> None:
+        on_its_way.set()
+        await let_fail.wait()
+        await route.abort()
+
+    await page.route(f"**/v1/sessions/{session_id}/messages", broken)
+    await say(page, "the first")
+    await on_its_way.wait()
+    await say(page, "the second")
+    let_fail.set()
+
+    await expect(page.locator(".composer .error")).to_contain_text("The daemon does not answer.")
+    await expect(page.get_by_label("Message", exact=True)).to_have_value("the first\n\nthe second")
+    await page.reload()
+    await expect(page.get_by_label("Message", exact=True)).to_have_value("the first\n\nthe second")
+    opened.problems.clear()  # type: ignore[attr-defined]  # the browser itself logs what it could not reach
 
 
 async def test_whoever_opens_it_later_sees_what_happened_too(daemon: Daemon, opened: Opening) -> None:

@@ -51,11 +51,21 @@ export class Attachments {
   get ready() { return this.parts.filter((one) => one.part).map((one) => one.part); }
   get isLoading() { return this.parts.some((one) => one.state === "loading"); }
 
-  clear() {
-    for (const one of this.parts) if (one.url) URL.revokeObjectURL(one.url);
+  /** These go now; what is attached from here on goes with the next message. */
+  hold() {
+    const held = this.parts;
     this.parts = [];
     this.#show();
+    return held;
   }
+
+  putBack(held) {
+    this.parts = [...held, ...this.parts];
+    this.#show();
+  }
+
+  /** They have gone. */
+  forget(held) { for (const one of held) if (one.url) URL.revokeObjectURL(one.url); }
 
   #show() {
     this.node.hidden = !this.parts.length;

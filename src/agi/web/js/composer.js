@@ -7,6 +7,8 @@ const touch = () => matchMedia("(pointer: coarse)").matches;
 
 export class Composer {
   #stopAt = 0;
+  #unsent = ""; // what is on its way
+  #next = "";   // how what is in the box is to be sent then
 
   /** `send(parts, mode)` and `stop()` are the view's; `sessionId()` gives where files are stored. */
   constructor(app, key, { send, stop, sessionId }) {
@@ -37,25 +39,41 @@ export class Composer {
     this.sendButton.disabled = empty || this.files.isLoading;
     this.steerButton.hidden = this.interruptButton.hidden = !busy || empty;
     this.stopButton.hidden = !busy;
-    this.hint.textContent = touch() ? "" : busy ? "Enter queues · Ctrl+S steers · Esc Esc stops" : "Enter sends · Shift+Enter: new line · drop or paste files";
+    this.hint.dataset.sending = this.sending ? "yes" : "no";
+    this.hint.textContent = this.sending ? "Sending …" : touch() ? "" : busy ? "Enter queues · Ctrl+S steers · Esc Esc stops" : "Enter sends · Shift+Enter: new line · drop or paste files";
   }
 
+  /** What was said leaves the box at once, so that what is written next is another message; if it cannot be sent, it comes back. */
   async submit(mode) {
+    if (this.sending) { this.#next = mode; return; } // it goes when the one before it has gone
     const text = this.box.value;
     const parts = [...(text.trim() ? [{ type: "text", text }] : []), ...this.files.ready];
-    if (!parts.length || this.files.isLoading || this.sending) return;
+    if (!parts.length || this.files.isLoading) return;
+    const files = this.files.hold();
     this.sending = true;
+    this.#unsent = text;
+    this.#next = "";
+    this.#write("");
     fill(this.problem);
-    try {
-      await this.send(parts, this.busy ? mode : "queue");
-      if (this.box.value === text) this.box.value = "";
-      this.files.clear();
-      this.#keep();
-    } catch (error) {
-      fill(this.problem, this.app.failure(error)); // what was written stays
-    }
+    const sent = await this.send(parts, this.busy ? mode : "queue").then(() => true, (error) => this.#back(text, files, error));
+    if (sent) this.files.forget(files);
     this.sending = false;
+    this.#unsent = "";
+    this.#write(this.box.value);
+    if (sent && this.#next) this.submit(this.#next);
+  }
+
+  #back(text, files, error) {
+    fill(this.problem, this.app.failure(error));
+    this.files.putBack(files);
+    this.box.value = [text, this.box.value].filter(Boolean).join("\n\n");
+    return false;
+  }
+
+  #write(text) {
+    if (this.box.value !== text) this.box.value = text;
     this.#grow();
+    this.#keep();
     this.show();
   }
 
@@ -85,7 +103,8 @@ export class Composer {
   }
 
   #keep() {
-    if (this.box.value) localStorage.setItem(this.key, this.box.value);
+    const text = [this.#unsent, this.box.value].filter(Boolean).join("\n\n");
+    if (text) localStorage.setItem(this.key, text);
     else localStorage.removeItem(this.key);
   }
 
