@@ -47,15 +47,15 @@ async def test_a_click_that_comes_too_early_answers_nothing(daemon: Daemon, open
     """A card that has just appeared under the pointer is not what was meant."""
     page = await opened("/inbox")
     await expect(page.get_by_text("Nothing waits for you.")).to_be_visible()
-    early = """() => new Promise((done) => new MutationObserver((_, self) => {
+    early = """() => { window.early = new Promise((done) => new MutationObserver((_, self) => {
         const button = document.querySelector('.approval .answers button');
         if (button) { self.disconnect(); button.click(); done(button.closest('.approval').dataset.ready); }
-    }).observe(document.body, { childList: true, subtree: true }))"""
-    clicked = page.evaluate(early)
+    }).observe(document.body, { childList: true, subtree: true })); }"""
+    await page.evaluate(early)  # it watches before anybody asks
     daemon.model.calls("shell", command="rm -rf build").then_says("ok")
     turn = await daemon.ask("clean")
 
-    assert await clicked == "no"
+    assert await page.evaluate("window.early") == "no"
     await expect(page.get_by_role("article")).to_have_attribute("data-ready", "yes")
     assert len((await daemon.get("/v1/inbox")).json()["items"]) == 1
     await turn.deny()
