@@ -166,6 +166,33 @@ async def test_parts_of_a_change_are_accepted_one_by_one(daemon: Daemon, opened:
     assert daemon.workspace.read("a.txt") == LINES.replace("line 19\n", "line 1nine\n")
 
 
+async def test_a_part_of_a_change_is_allowed_once_and_none_of_it_not_at_all(daemon: Daemon, opened: Opening) -> None:
+    """The card says how many pieces are ticked, and has no button that would do something else than it says."""
+    daemon.workspace.write("a.txt", LINES)
+    daemon.model.calls("edit", path="a.txt", old_text="9\n", new_text="nine\n", replace_all=True).then_says("ok")
+    turn = await daemon.ask("count in words")
+    await turn.question()
+    page = await opened(f"/s/{turn.session_id}")
+    card = page.locator(".approval")
+    boxes = card.get_by_role("checkbox")
+    await expect(card.locator(".pieces")).to_contain_text("4 of 4 pieces ticked")
+    await expect(card.get_by_role("button", name="For this session")).to_be_visible()
+    await card.locator(".end").scroll_into_view_if_needed()
+    await expect(card).to_have_attribute("data-ready", "yes")
+
+    await boxes.first.uncheck()
+    await expect(card.locator(".pieces")).to_contain_text("3 of 4 pieces ticked")
+    await expect(card.get_by_role("button", name="For this session")).to_be_hidden()
+    await expect(card.get_by_role("button", name="For this workspace")).to_be_hidden()
+    for at in (1, 2, 3):
+        await boxes.nth(at).uncheck()
+    await expect(card.get_by_role("button", name="Allow once")).to_be_disabled()
+    await keep_screenshot(page, "approval-pieces")
+    await boxes.first.check()
+    await expect(card.get_by_role("button", name="Allow once")).to_be_enabled()
+    await turn.deny()
+
+
 async def test_a_long_command_must_have_been_seen_to_its_end(daemon: Daemon, opened: Opening, browser: Browser) -> None:
     """On a phone: nothing can be allowed before the end was on screen; then it can, with a thumb."""
     command = "echo start\n" + "".join(f"echo line {number}\n" for number in range(60)) + "touch made.txt"

@@ -5,6 +5,7 @@ import { el, fill } from "./dom.js";
 import { Arming } from "./arming.js";
 import { diff, inputText, visible } from "./cards.js";
 
+const LONGER = { session: "For this session", workspace: "For this workspace" };
 const RISKS = { low: "low risk", medium: "medium risk", high: "high risk" };
 
 export class Approvals {
@@ -41,8 +42,9 @@ export class Approvals {
     const name = visible(one.name);
     const place = el("span", { class: "faint" });
     const picked = new Set(one.hunks.map((hunk) => hunk.id));
-    const exact = el("div", { class: "exact", tabindex: 0, role: "group", aria: { label: "Exactly what would be done" } }, ...this.#shown(one, picked));
+    const exact = el("div", { class: "exact", tabindex: 0, role: "group", aria: { label: "Exactly what would be done" } }, ...this.#shown(one, picked, () => showPicked()));
     const problem = el("div", { role: "alert" });
+    const pieces = el("p", { class: "pieces small", role: "status" });
     const buttons = el("div", { class: "answers row" });
     const why = el("input", { type: "text", placeholder: "Why not (optional)", aria: { label: "Why not" }, class: "why", maxLength: 2000, hidden: true });
     const node = el("article", { class: "approval", tabindex: -1, data: { call: one.tool_call_id }, aria: { label: `${who(one)} asks to use ${name}` } },
@@ -50,7 +52,7 @@ export class Approvals {
       exact,
       el("p", { class: "small" }, `Why it is asked: ${visible(one.reason || one.rule)}`),
       one.remember ? el("p", { class: "small" }, "Would be remembered as: ", el("code", {}, visible(one.remember.text))) : "",
-      problem, why, buttons);
+      one.hunks.length > 1 ? pieces : "", problem, why, buttons);
     const answer = async (action, remember) => {
       if (!arming.mayAnswer(action === "approve")) return;
       this.conversation.mine.add(one.tool_call_id);
@@ -70,24 +72,31 @@ export class Approvals {
     const askWhy = () => { why.hidden = false; deny.textContent = "Deny now"; why.focus(); };
     const deny = el("button", { type: "button", class: "deny", onclick: () => (why.hidden ? askWhy() : answer("deny")) }, "Deny");
     why.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); answer("deny"); } });
-    fill(buttons,
-      el("button", { type: "button", class: "allow", onclick: () => answer("approve", "once") }, "Allow once"),
-      scopes.includes("session") ? el("button", { type: "button", class: "allow", onclick: () => answer("approve", "session") }, "For this session") : "",
-      scopes.includes("workspace") ? el("button", { type: "button", class: "allow", onclick: () => answer("approve", "workspace") }, "For this workspace") : "",
-      el("span", { class: "grow" }), deny);
+    const allow = (remember, text) => el("button", { type: "button", class: "allow", onclick: () => answer("approve", remember) }, text);
+    const once = allow("once", "Allow once");
+    const longer = Object.entries(LONGER).filter(([scope]) => scopes.includes(scope)).map(([scope, text]) => allow(scope, text));
+    fill(buttons, once, longer, el("span", { class: "grow" }), deny);
+    // A part of a change is allowed this once, and none of it is a refusal: the buttons say so.
+    const showPicked = () => {
+      const all = one.hunks.length, some = picked.size;
+      pieces.textContent = `${some} of ${all} pieces ticked: ${some === all ? "the whole change is made" : some ? "only these are made, this once" : "nothing is left to allow"}`;
+      once.disabled = all > 0 && !some;
+      for (const button of longer) button.hidden = some < all;
+    };
+    showPicked();
     const arming = new Arming(node, exact, [...buttons.querySelectorAll(".allow")]);
     return { node, place };
   }
 
-  #shown(one, picked) {
-    if (one.hunks.length > 1) return [this.#hunks(one, picked)];
+  #shown(one, picked, changed) {
+    if (one.hunks.length > 1) return [this.#hunks(one, picked, changed)];
     if (one.preview) return [diff(one.preview, this.splitBy)];
     return [el("pre", {}, visible(one.shown || inputText(one.input)))];
   }
 
-  #hunks(one, picked) {
+  #hunks(one, picked, changed) {
     return el("div", { class: "hunks" }, one.hunks.map((hunk) => {
-      const box = el("input", { type: "checkbox", checked: true, onchange: () => (box.checked ? picked.add(hunk.id) : picked.delete(hunk.id)) });
+      const box = el("input", { type: "checkbox", checked: true, onchange: () => { box.checked ? picked.add(hunk.id) : picked.delete(hunk.id); changed(); } });
       return el("div", { class: "hunk" }, el("label", { class: "row" }, box, el("b", {}, visible(hunk.path)), el("span", { class: "faint" }, visible(hunk.header))), diff(hunk.diff, this.splitBy));
     }));
   }
