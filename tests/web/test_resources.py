@@ -80,6 +80,20 @@ async def test_its_agent_is_talked_to_and_what_was_said_stays(daemon: Daemon, op
     await expect(chat.get_by_text("It is <b>long</b>.")).to_be_visible()
 
 
+async def test_its_agent_is_read_as_in_a_session(daemon: Daemon, opened: Opening) -> None:
+    """Marks of Markdown are shown as what they mean, and what is code stays harmless."""
+    daemon.model.says("It says **Knowledge**.\n\n```python\nprint(1)\n```\n\n<img src=x onerror=alert(1)>")
+    page = await opened("/resources/repositories/project")
+    await page.get_by_label("Message").fill("what does **it** say?")
+    await page.get_by_role("button", name="Send").click()
+    chat = page.get_by_role("list", name="Conversation")
+
+    await expect(chat.locator("strong")).to_have_text("Knowledge")
+    await expect(chat.locator("pre.code")).to_contain_text("print(1)")
+    await expect(chat).to_contain_text("what does **it** say?")
+    await expect(chat.locator("img")).to_have_count(0)
+
+
 async def test_what_its_agent_could_not_answer_is_said_with_what_to_do(daemon: Daemon, opened: Opening) -> None:
     """While it is at work nothing waits for it, so nothing else is held up; how it ended is heard of."""
     await daemon.call("PUT", "/api/knowledge/atlas", {"path": str(daemon.workspace.path)})

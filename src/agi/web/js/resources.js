@@ -1,6 +1,6 @@
 // Repositories, knowledge and constitutions: folders and documents with a name, and a chat with the agent of each.
 
-import { $, el, fill } from "./dom.js";
+import { $, el, fill, setHtml } from "./dom.js";
 import { ago, clock } from "./status.js";
 
 const KINDS = {
@@ -19,6 +19,8 @@ export function mount(root, app) {
   return name ? one(root, app, kind, name) : all(root, app, kind);
 }
 
+const SHOWN = 200;
+const isAnswer = (message) => message.role !== "user" && message.type === "text";
 const isName = (text) => /^[A-Za-z0-9._-]{1,200}$/.test(text) && !/^\.+$/.test(text); // a path of dots leads elsewhere
 const at = (kind, name) => `/api/${kind}/${encodeURIComponent(name)}`;
 const link = (kind, name) => `#/resources/${kind}/${encodeURIComponent(name)}`;
@@ -71,7 +73,7 @@ async function refuseTaken(app, kind, name) {
 function editor(app, { kind, canChoose = false, resource = null, done }) {
   const ids = { kind: "r-kind", name: "r-name", path: "r-path", title: "r-title", agent: "r-agent", bound: "r-bound" };
   const choice = el("select", { id: ids.kind }, Object.entries(KINDS).map(([key, each]) => el("option", { value: key, selected: key === kind }, each.one)));
-  const name = el("input", { id: ids.name, required: true, maxLength: 200, pattern: "[A-Za-z0-9._\\-]+", autocomplete: "off", value: resource?.name ?? "", readOnly: Boolean(resource) });
+  const name = el("input", { id: ids.name, required: true, maxLength: 200, pattern: "[A-Za-z0-9._\\-]+", title: "Letters, digits, dots, dashes and underscores", autocomplete: "off", value: resource?.name ?? "", readOnly: Boolean(resource) });
   const path = el("input", { id: ids.path, required: true, placeholder: "/an/absolute/path", autocomplete: "off", value: resource?.path ?? "" });
   const title = el("input", { id: ids.title, autocomplete: "off", value: resource?.title ?? "" });
   const agent = el("input", { id: ids.agent, placeholder: "the default agent", autocomplete: "off", value: resource?.agent ?? "" });
@@ -110,6 +112,7 @@ function one(root, app, kind, name) {
   app.title(name);
   let gone = false, chosen = "", sending = 0, timer = 0, seen = "";
   const unanswered = new Map(); // turn → session, of what was said here
+  const rendered = new Map(); // part → HTML of the server's making
   const here = at(kind, name);
   const head = el("section", { class: "card tile wide" }), state = el("span", { class: "status", role: "status" });
   const sessions = el("ul", { class: "tree", aria: { label: "Sessions" } }), said = el("ol", { class: "said", aria: { label: "Conversation" } });
@@ -162,11 +165,26 @@ function one(root, app, kind, name) {
       fill(sessions, found.sessions.length ? found.sessions.map(sessionLine) : el("li", { class: "muted" }, "None yet."));
       if (!chosen) { if (!sending) fill(said, el("li", { class: "muted" }, "A new session begins with your message.")); return; }
       const history = await app.api.get(`${here}/agent/history?session_id=${encodeURIComponent(chosen)}`);
-      if (!gone) fill(said, history.messages.slice(-200).map(line));
+      const shown = history.messages.slice(-SHOWN);
+      if (shown.some((one) => isAnswer(one) && !rendered.has(one.partId))) await render(chosen);
+      if (!gone) fill(said, shown.map(line));
       await Promise.all([...unanswered].map(outcome));
     } catch (error) {
       if (!gone) fill(problem, app.failure(error));
     }
+  }
+
+  /** Answers as a session shows them: asked for once, when there is a new one. */
+  async function render(session) {
+    const { messages, html } = await app.api.get(`/v1/sessions/${session}/messages?limit=${SHOWN}&render=html`);
+    for (const { id, parts } of messages) parts.forEach((part, n) => { if (html[id]?.[n]) rendered.set(part.id, html[id][n]); });
+  }
+
+  function prose({ partId, content }) {
+    const node = el("div", { class: "prose" });
+    if (rendered.has(partId)) setHtml(node, rendered.get(partId), app.api.picture);
+    else fill(node, el("div", { class: "text" }, content));
+    return node;
   }
 
   /** Whether a turn is over by now, and how it went. */
@@ -198,7 +216,7 @@ function one(root, app, kind, name) {
     const time = message.timestamp ? ` · ${clock(message.timestamp)}` : "";
     return el("li", { data: { role: message.role } },
       tool ? el("details", {}, el("summary", { class: "small" }, `${who}: ${message.content.slice(0, 80)}`), el("pre", {}, message.content))
-        : [el("div", { class: "small" }, who, time), el("div", { class: "text" }, message.content)]);
+        : [el("div", { class: "small" }, who, time), isAnswer(message) ? prose(message) : el("div", { class: "text" }, message.content)]);
   }
 
   async function loadHead() {
