@@ -101,6 +101,25 @@ async def test_a_broken_connection_is_said_and_nothing_is_lost(
     opened.problems.clear()  # type: ignore[attr-defined]  # the browser itself logs failed requests
 
 
+async def test_that_nobody_answers_is_said_until_somebody_does(
+    daemon: Daemon, opened: Opening, context: BrowserContext
+) -> None:
+    """What was to be sent waits in the box; the complaint goes when the connection is back."""
+    page = await opened(f"/s/{await daemon.begin(title='away')}")
+    await expect(page.locator(".transcript")).to_have_attribute("data-ready", "yes")
+    await context.set_offline(True)
+    daemon.drop_connections()
+    await expect(page.locator("#strip")).to_be_visible()
+    await say(page, "are you there?")
+    await expect(page.locator(".composer .error")).to_contain_text("The daemon does not answer.")
+    await context.set_offline(False)
+
+    await expect(page.locator("#strip")).to_be_hidden(timeout=15_000)
+    await expect(page.locator(".composer .error")).to_have_count(0)
+    await expect(page.get_by_label("Message", exact=True)).to_have_value("are you there?")
+    opened.problems.clear()  # type: ignore[attr-defined]  # the browser itself logs failed requests
+
+
 async def test_who_did_what_is_shown(daemon: Daemon, opened: Opening) -> None:
     """A message from a terminal and an answer given there are told apart from one's own, also after a reload."""
     session_id = await daemon.begin(title="shared")

@@ -65,9 +65,21 @@ export class Composer {
 
   #back(text, files, error) {
     fill(this.problem, this.app.failure(error));
+    if (error.code === "unreachable") this.#untilBack();
     this.files.putBack(files);
     this.box.value = [text, this.box.value].filter(Boolean).join("\n\n");
     return false;
+  }
+
+  /** That nobody answers is true until somebody does. */
+  #untilBack() {
+    const { api } = this.app;
+    const heard = () => {
+      if (!api.connection.up) return;
+      api.removeEventListener("connection", heard);
+      fill(this.problem);
+    };
+    api.addEventListener("connection", heard);
   }
 
   #write(text) {
