@@ -231,6 +231,23 @@ async def test_a_picture_is_attached_by_pasting_and_goes_with_the_message(daemon
     opened.problems.clear()  # type: ignore[attr-defined]  # the browser itself logs what it could not load
 
 
+async def test_a_file_that_went_with_a_message_can_be_had_back(daemon: Daemon, opened: Opening, tmp_path: Path) -> None:
+    """By whoever reads the conversation, as it was."""
+    session_id = await daemon.begin(title="files")
+    daemon.model.says("Read.")
+    page = await opened(f"/s/{session_id}")
+    given = {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"all of it"}
+    await page.locator("input[type=file]").set_input_files([given])  # type: ignore[list-item]
+    await expect(page.locator(".chip[data-state=stored]")).to_have_count(1)
+    await page.get_by_label("Message", exact=True).fill("look")
+    await page.keyboard.press("Enter")
+    async with page.expect_download() as download:
+        await page.get_by_role("button", name="Save notes.txt").click()
+    await (await download.value).save_as(tmp_path / "back.txt")
+
+    assert (tmp_path / "back.txt").read_bytes() == b"all of it"
+
+
 async def test_all_files_that_are_chosen_at_once_go_with_the_message(daemon: Daemon, opened: Opening) -> None:
     """Also those after the first, whose turn to be stored comes later."""
     session_id = await daemon.begin(title="files")

@@ -38,8 +38,10 @@ export class Actions {
     if (message.status === "pending" || message.origin) return "";
     const { turns, lastTurn } = this.conversation;
     const isUnanswered = (row.latest ?? row.turn) === lastTurn && ["failed", "canceled"].includes(turns.get(lastTurn)?.status);
+    const isAnswer = message.parts.some((part) => part.type === "text" && part.text.trim());
+    if (message.role === "assistant" && !isAnswer) return ""; // calls alone: there is nothing to copy, and the question takes the turn back
     const button = (text, about, act) => el("button", { type: "button", class: "quiet small", aria: { label: about }, onclick: act }, text);
-    return el("span", { class: "turn-actions" },
+    return el("span", { class: `turn-actions${message.role === "user" && isUnanswered ? " wanted" : ""}` },
       message.role === "user" && isUnanswered ? button("Retry", "Answer this message again", () => this.#try(() => this.app.api.post(`${this.conversation.path}/turns/${lastTurn}/retry`), "It is tried again")) : "",
       message.role === "user" ? button("Fork", "Fork before this message", () => this.#fork({ message_id: message.id, before: true })) : "",
       row.turn ? button("Revert", message.role === "user" ? "Take back this turn" : "Take back the turn of this answer", () => this.#revert(row.turn)) : "",
@@ -125,7 +127,7 @@ export class Actions {
 
   #dialog(name, ...content) {
     const dialog = $("dialog");
-    fill(dialog, el("h2", {}, name), content, el("p", {}, el("button", { type: "button", onclick: () => dialog.close() }, "Close")));
+    fill(dialog, el("h2", {}, name), content, el("p", { class: "closing" }, el("button", { type: "button", onclick: () => dialog.close() }, "Close")));
     dialog.setAttribute("aria-label", name);
     dialog.showModal();
   }

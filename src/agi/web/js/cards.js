@@ -67,8 +67,11 @@ export const counts = ({ additions = 0, deletions = 0 }) => `+${additions} −${
 
 function inside(call, app) {
   const parts = [];
-  if (call.input) parts.push(el("h4", {}, "Input"), el("pre", {}, visible(inputText(call.input))));
   const { result } = call;
+  const input = call.input ? el("pre", {}, visible(inputText(call.input))) : "";
+  // A change is read as a diff; what was asked for, word by word, is there for who wants it.
+  if (input && result?.artifact?.patch) parts.push(el("details", { class: "asked-for" }, el("summary", { class: "small" }, "Input"), input));
+  else if (input) parts.push(el("h4", {}, "Input"), input);
   if (!result) return parts;
   if (result.error) parts.push(el("div", { class: "error" }, result.error));
   const patch = result.artifact?.patch;
@@ -99,7 +102,7 @@ export const visible = (text) => text.replace(HIDDEN, (one) => `\\u{${one.codePo
 
 /** A unified diff, line by line, sign and bar beside the colour; side by side where there is room for it. */
 export function diff(patch, app) {
-  const lines = visible(patch).split("\n").map((line) => {
+  const lines = visible(patch.replace(/\n$/, "")).split("\n").map((line) => {
     const kind = line.startsWith("@@") ? "at" : /^(---|\+\+\+|diff |index )/.test(line) ? "file" : line[0] === "+" ? "add" : line[0] === "-" ? "del" : "same";
     return el("span", { class: kind }, `${line}\n`);
   });
@@ -118,12 +121,30 @@ export function diff(patch, app) {
 
 export function picture(part, app) {
   const image = el("img", { class: "thumb", alt: part.name || "picture" });
+  const path = stored(part, app);
+  if (!path) return el("span", {}, part.name || part.ref);
+  app.api.picture(path).then((url) => { image.src = url; }, () => image.replaceWith(part.name || part.ref));
+  return image;
+}
+
+/** A file that goes with a message, to be saved. */
+export function file(part, app) {
+  const name = visible(part.name || part.ref || part.type);
+  const path = part.ref ? stored(part, app) : "";
+  if (!path) return el("p", { class: "faint" }, `File: ${name}`);
+  const save = async () => {
+    try { el("a", { href: await app.api.picture(path), download: part.name || "file" }).click(); } catch (error) { app.warn(`${error.message} ${error.hint ?? ""}`); }
+  };
+  return el("p", {}, el("button", { type: "button", class: "file", aria: { label: `Save ${name}` }, onclick: save }, `↓ ${name}`));
+}
+
+/** Where a part of this session is kept; nowhere, if its name leads elsewhere. */
+function stored(part, app) {
   const steps = part.ref.split("/");
-  if (steps.some((step) => ["", ".", ".."].includes(step))) return el("span", {}, part.name || part.ref);
+  if (steps.some((step) => ["", ".", ".."].includes(step))) return "";
   const [folder, name] = steps.slice(-2);
   const path = folder === "attachments" || !name ? ["attachments", name ?? folder] : steps;
-  app.api.picture(`/v1/sessions/${app.route[1]}/${path.map(encodeURIComponent).join("/")}`).then((url) => { image.src = url; }, () => image.replaceWith(part.name || part.ref));
-  return image;
+  return `/v1/sessions/${app.route[1]}/${path.map(encodeURIComponent).join("/")}`;
 }
 
 function lastLines(text, count) {

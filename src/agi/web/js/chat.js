@@ -79,7 +79,7 @@ export function mount(root, app) {
     const share = row?.context_percent;
     fill(facts, statusNode(now),
       share ? el("span", {}, `Context ${Math.round(share)}%`) : now.context_tokens ? el("span", {}, `${Math.round(now.context_tokens / 1000)}k tokens`) : "",
-      el("span", {}, money(now.usage.cost_usd)), el("span", {}, [now.agent, now.model].filter(Boolean).join(" · ")));
+      [money(now.usage.cost_usd), [now.agent, now.model].filter(Boolean).join(" · ")].filter(Boolean).map((text) => el("span", {}, text)));
     composer.show({ busy: BUSY.has(now.activity) });
     approvals.show(now.pending_approvals);
     preflight.show(now.pending_preflight);

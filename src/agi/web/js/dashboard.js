@@ -182,7 +182,7 @@ function health(told, app) {
     el("ul", { class: "tree", aria: { label: "Health" } },
       line(`Daemon ${told.version}`, app.api.connection.up ? "done" : "failed", app.api.connection.up ? "connected" : "disconnected"),
       line("Sandbox", confined ? "done" : "failed", box ? `${box.rung}, network ${box.network}` : "unknown", box?.gaps),
-      line("Storage", told.storage.mirror_ok ? "done" : "failed", told.storage.mirror_ok ? `${told.storage.sessions} sessions` : "mirror failed"),
+      line("Storage", told.storage.mirror_ok ? "done" : "failed", told.storage.mirror_ok ? `${told.storage.sessions} session${told.storage.sessions === 1 ? "" : "s"}` : "mirror failed"),
       line("Workspace", told.trusted ? "done" : "idle", told.trusted ? "trusted" : "not trusted"),
       told.providers.filter((one) => one.enabled || one.configured).map((one) => line(one.name, one.configured ? "done" : "idle", one.configured ? "set up" : "no key")),
       line("Answers by default", told.default_model ? "done" : "failed", told.default_model ? `${told.default_model.model} · ${told.default_model.provider}` : "nobody")),

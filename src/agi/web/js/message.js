@@ -1,7 +1,7 @@
 // One message on screen: an article with a heading, its parts in order, and how its turn ended.
 
 import { el, setHtml } from "./dom.js";
-import { card, picture } from "./cards.js";
+import { card, file, picture } from "./cards.js";
 import { LiveText } from "./stream.js";
 import { clock } from "./status.js";
 
@@ -56,7 +56,7 @@ export class Drawing {
       case "image": return picture(part, this.app);
       case "error": return el("div", { class: "error" }, el("b", {}, part.content.message));
       case "tool_result": return "";
-      default: return el("p", { class: "faint" }, `File: ${part.name || part.ref || part.type}`);
+      default: return file(part, this.app);
     }
   }
 

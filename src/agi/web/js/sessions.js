@@ -5,6 +5,8 @@ import { Search } from "./search.js";
 import { ago, statusNode, statusOf } from "./status.js";
 
 const SHOWN = 200;
+const WHOLE = 8; // letters and digits of an id; fewer are in nearly every one
+const TICK = 20_000; // how long ago something was is told anew
 const GROUPS = [["waiting", "Waiting for you"], ["running", "Running"], ["today", "Today"], ["before", "Earlier"]];
 
 export function mount(root, app) {
@@ -77,13 +79,14 @@ export function mount(root, app) {
     draw();
     tell();
   });
-  return () => { stream.close(); globalThis.removeEventListener("hashchange", draw); };
+  const tick = setInterval(draw, TICK);
+  return () => { stream.close(); clearInterval(tick); globalThis.removeEventListener("hashchange", draw); };
 }
 
 function fits(row, words) {
   if (row.kind === "worker") return false;
-  const text = `${row.title ?? ""} ${row.agent} ${row.role ?? ""} ${row.project_path} ${statusOf(row).word} ${row.id}`.toLowerCase();
-  return words.every((word) => text.includes(word));
+  const text = `${row.title ?? ""} ${row.agent} ${row.role ?? ""} ${row.project_path} ${statusOf(row).word}`.toLowerCase();
+  return words.every((word) => text.includes(word) || (word.length >= WHOLE && row.id.includes(word)));
 }
 
 function grouped(rows) {

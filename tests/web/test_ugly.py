@@ -1,0 +1,148 @@
+"""What people and models really write: words without an end, other directions, names like code, tables on a phone."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.async_api import Browser, Locator, expect
+from tests.web.conftest import Opening, keep_screenshot
+from tests.web.looking import look
+
+from agi.errors import ModelError
+from agi.testing.box import Daemon
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+ENDLESS = "Donaudampfschifffahrtsgesellschaft" * 12
+ARABIC = "مرحبا بالعالم، هذا نص قصير."
+TABLE = "| name | value | note |\n|---|---|---|\n| alpha | 1 | a rather long note that needs more than one line |\n"
+
+
+async def lines(node: Locator) -> int:
+    """How many lines its text takes."""
+    script = """one => {
+        const range = document.createRange();
+        range.selectNodeContents(one);
+        return new Set([...range.getClientRects()].map(box => Math.round(box.top))).size;
+    }"""
+    return int(await node.evaluate(script))
+
+
+async def starts_right(node: Locator) -> bool:
+    """Whether its text begins at the right."""
+    script = """one => {
+        const range = document.createRange();
+        range.selectNodeContents(one);
+        const text = range.getBoundingClientRect(), box = one.getBoundingClientRect();
+        return box.right - text.right < 24 && text.left - box.left > 100;
+    }"""
+    return bool(await node.evaluate(script))
+
+
+async def test_a_name_without_an_end_leaves_room_for_how_it_stands(daemon: Daemon, opened: Opening) -> None:
+    """In the head of the session, in the list and on the dashboard, where it has two lines."""
+    daemon.model.says(ENDLESS)
+    turn = await daemon.ask("go", session_id=await daemon.begin(title=f"<b>bold</b> {ENDLESS}"[:200]))
+    await turn.answer()
+    page = await opened(f"/s/{turn.session_id}")
+    status = page.locator(".chat-head .status")
+    await expect(status).to_have_text("✓ done")
+    assert await status.evaluate(
+        "one => one.getBoundingClientRect().right <= one.parentElement.getBoundingClientRect().right"
+    )
+    menu = await page.locator(".menu").bounding_box()
+    assert menu is not None
+    assert menu["x"] + menu["width"] > 1280 - 32
+    await page.goto(f"{daemon.url}/#/dashboard")
+    name = page.locator(".tree .name", has_text="<b>bold</b>")
+    assert (await name.evaluate("one => one.getBoundingClientRect().height")) <= 2 * 24 + 1
+
+
+async def test_every_paragraph_has_the_direction_it_is_written_in(daemon: Daemon, opened: Opening) -> None:
+    """Of an answer, of a question and of a title; those beside it keep theirs."""
+    daemon.model.says(f"{ARABIC}\n\nHello.\n")
+    turn = await daemon.ask(ARABIC, session_id=await daemon.begin(title=ARABIC))
+    await turn.answer()
+    page = await opened(f"/s/{turn.session_id}")
+    paragraphs = page.locator("article.assistant .prose p")
+    await expect(paragraphs).to_have_count(2)
+
+    assert await starts_right(paragraphs.first)
+    assert not await starts_right(paragraphs.last)
+    assert await starts_right(page.locator("article.user .said"))
+    await keep_screenshot(page, "ugly-right-to-left")
+
+
+async def test_words_in_a_table_stay_whole_on_a_phone(daemon: Daemon, opened: Opening, browser: Browser) -> None:
+    """It scrolls by itself instead."""
+    daemon.model.says(TABLE)
+    turn = await daemon.ask("a table")
+    await turn.answer()
+    phone = await browser.new_context(viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True)
+    try:
+        page = await opened(f"/s/{turn.session_id}", within=phone)
+        await expect(page.locator(".prose td").first).to_have_text("alpha")
+        for cell in await page.locator(".prose th").all():
+            assert await lines(cell) == 1
+        assert await lines(page.locator(".prose td").first) == 1
+        assert await look(page, "sideways") == []
+    finally:
+        await phone.close()
+
+
+async def test_what_failed_offers_to_be_tried_again_without_being_pointed_at(daemon: Daemon, opened: Opening) -> None:
+    """What is next to be done is seen; calls alone have no buttons beside them."""
+    daemon.model.calls("read_file", path="nothing.txt").fails(ModelError("It is broken.", hint="Mend it."))
+    turn = await daemon.ask("go")
+    await turn.ended()
+    page = await opened(f"/s/{turn.session_id}")
+    actions = page.locator("article.user .turn-actions")
+
+    await expect(actions).to_have_css("opacity", "1")
+    await expect(actions.get_by_role("button", name="Answer this message again")).to_be_visible()
+    await expect(page.locator("article.assistant .turn-actions")).to_have_count(0)
+
+
+async def test_a_digit_finds_no_session_by_its_id(daemon: Daemon, opened: Opening) -> None:
+    """Titles are searched by any letters; an id by enough of it."""
+    ids = [await daemon.begin(title=f"number {word}") for word in ("one", "two 7")]
+    page = await opened("/")
+    rows = page.locator("a.session")
+    await expect(rows).to_have_count(2)
+    await page.locator("#filter").fill("number 7")
+    await expect(rows).to_have_count(1)
+    await expect(rows).to_contain_text("number two 7")
+    await page.locator("#filter").fill(ids[0][-12:])
+    await expect(rows).to_have_count(1)
+    await expect(rows).to_contain_text("number one")
+
+
+async def test_how_long_ago_it_was_goes_on_while_nothing_happens(daemon: Daemon, opened: Opening) -> None:
+    """A quiet list does not say for hours that it was a second ago."""
+    await daemon.begin(title="quiet")
+    page = await opened("/")
+    await expect(page.locator("a.session")).to_contain_text("quiet")
+    await page.clock.install()
+    await page.reload()
+    await expect(page.locator("a.session")).to_contain_text("quiet")
+    await page.clock.run_for(5 * 60_000)
+
+    await expect(page.locator("a.session")).to_contain_text("5 min")
+
+
+async def test_a_queue_leaves_room_for_the_question_on_a_phone(
+    daemon: Daemon, opened: Opening, browser: Browser
+) -> None:
+    """What waits for a person comes before what waits in line."""
+    daemon.model.calls("shell", command="touch made.txt").then_says("ok")
+    turn = await daemon.ask("go")
+    await turn.question()
+    for number in range(4):
+        await daemon.ask(f"then {number}", session_id=turn.session_id)
+    phone = await browser.new_context(viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True)
+    try:
+        page = await opened(f"/s/{turn.session_id}", within=phone)
+        await expect(page.locator(".queue li")).to_have_count(4)
+        await expect(page.locator(".approval")).to_have_attribute("data-ready", "yes")
+        await expect(page.get_by_role("button", name="For this workspace")).to_be_in_viewport(ratio=1)
+    finally:
+        await phone.close()
+    await daemon.post(f"/v1/sessions/{turn.session_id}/cancel")
