@@ -71,7 +71,7 @@ async def test_money_is_told_as_far_as_it_is_known(daemon: Daemon, opened: Openi
 
 
 async def test_workers_stand_below_whom_they_work_for(tmp_path: Path, context: BrowserContext) -> None:
-    """A tree of lists, with what waits for a person."""
+    """A tree of lists, with what waits for a person; whoever goes to the one at the top finds the question there."""
     roles = tmp_path / "project" / ".agi" / "roles"
     roles.mkdir(parents=True)
     (roles / "lead.md").write_text(LEAD)
@@ -96,6 +96,10 @@ async def test_workers_stand_below_whom_they_work_for(tmp_path: Path, context: B
         await expect(nested).to_contain_text("writer")
         await expect(nested).to_contain_text("waiting for you")
         await keep_screenshot(page, "dashboard-workers")
+        await page.get_by_role("link", name="the lead").last.click()
+        question = page.locator(".chat .approval")
+        await expect(question).to_contain_text("writer wants to use write_file")
+        await expect(page.locator(".chat-head .status")).to_contain_text("waiting for you")
         await daemon.post(f"/v1/sessions/{root}/cancel", {"scope": "children"})
         await page.close()
 

@@ -40,7 +40,7 @@ class Resync(Struct, frozen=True, kw_only=True):
 def resync_frame(harness: Harness, session_id: str) -> tuple[int, bytes]:
     """Up to which event the snapshot goes, and the whole frame that tells it."""
     state = harness.state(session_id)
-    session = state.public(harness.log.epoch)
+    session = harness.session(session_id)  # with what workers below it ask
     running = None if state.turn is None else state.turn.id
     told = Resync(session=session, open_text=open_text(harness, state), seq=state.last_seq, turn_id=running)
     cursor = Cursor(state.last_seq, None, harness.log.epoch)
