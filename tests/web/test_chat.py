@@ -212,6 +212,25 @@ async def test_whoever_opens_it_later_sees_what_happened_too(daemon: Daemon, ope
     await expect(later.locator("details.call .outcome").first).to_have_text(re.compile(r"^exit 0 · \d+\.\d s$"))
 
 
+async def test_a_command_that_runs_is_seen_running_with_what_it_said(daemon: Daemon, opened: Opening) -> None:
+    """Also by whoever comes while it does; nothing of it twice."""
+    command = "echo one; while [ ! -e go ]; do sleep 0.05; done; echo two; while [ ! -e end ]; do sleep 0.05; done"
+    daemon.model.calls("shell", command=command).then_says("Over.")
+    turn = await daemon.ask("go")
+    await turn.approve()
+    page = await opened(f"/s/{turn.session_id}")
+    live = page.locator("details.call[data-state=running] pre.live")
+    await expect(live).to_have_text("one\n")
+    await page.reload()
+    await expect(live).to_have_text("one\n")
+    (daemon.workspace.path / "go").touch()
+    await expect(live).to_have_text("one\ntwo\n")
+    (daemon.workspace.path / "end").touch()
+
+    assert await turn.answer() == "Over."
+    await expect(page.locator("details.call")).to_have_attribute("data-state", "done")
+
+
 async def test_a_turn_that_is_canceled_does_not_say_so_for_every_question(daemon: Daemon, opened: Opening) -> None:
     """Its end says it once."""
     daemon.model.plays(*[Call("shell", {"command": f"touch {number}"}) for number in range(5)])

@@ -65,7 +65,7 @@ class Messages(Struct, frozen=True, kw_only=True):
     asides: list[Aside] | UnsetType = UNSET
     """With `render`: what the log has between them: questions answered, checks, waits, notices."""
     calls: dict[str, Took] | UnsetType = UNSET
-    """With `render`: how long the calls of these messages took, by their id."""
+    """With `render`: how the calls of these messages went or go, and how long they took, by their id."""
 
 
 class Accepted(Struct, frozen=True, kw_only=True):

@@ -30,6 +30,7 @@ export function card(call, app) {
       showBody();
     }
     live.hidden = call.state !== "running" || !call.output;
+    if (!live.hidden && !live.textContent) node.stream();
   };
   node.stream = framed(() => {
     if (call.state !== "running") return;

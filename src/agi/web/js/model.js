@@ -55,10 +55,15 @@ export class Conversation {
       if (queued.has(message.id)) this.waiting.set(message.id, message);
       else if (message.role !== "tool" && !this.byId.has(message.id)) rows.push(this.#row(message, page.html?.[message.id]));
     }
-    for (const [id, { duration_ms: ms, interrupted, blocked }] of Object.entries(page.calls ?? {})) this.call(id, { ms, interrupted, ...(blocked ? { state: "blocked" } : {}) });
+    for (const [id, told] of Object.entries(page.calls ?? {})) this.#went(id, told);
     const all = this.#withNotes(rows, page.asides ?? []);
     this.rows.unshift(...all);
     return all.length;
+  }
+
+  #went(id, { duration_ms: ms, interrupted, blocked, running, output, output_seq: heard }) {
+    if (!running) this.call(id, { ms, interrupted, ...(blocked ? { state: "blocked" } : {}) });
+    else if (!this.call(id).result) this.call(id, { state: "running", output, heard });
   }
 
   /** What happened between these messages stands between them; what came after the snapshot is still to be told. */
@@ -212,8 +217,9 @@ export class Conversation {
     this.hear("call", this.call(call.id, { name: call.name, input: call.input, state: "running", started: event.ts }));
   }
 
-  on_tool_output_delta({ tool_call_id: id, chunk }) {
+  on_tool_output_delta({ tool_call_id: id, chunk }, event) {
     const call = this.call(id);
+    if (event.seq <= (call.heard ?? 0)) return; // it was told with the messages
     call.output = (call.output + chunk).slice(-20_000);
     this.hear("output", call);
   }
