@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
-from playwright.async_api import Browser, Locator, expect
+from playwright.async_api import Browser, Locator, Route, expect
 from tests.web.conftest import Opening, keep_screenshot
 from tests.web.looking import look
 
@@ -146,3 +148,24 @@ async def test_a_queue_leaves_room_for_the_question_on_a_phone(
     finally:
         await phone.close()
     await daemon.post(f"/v1/sessions/{turn.session_id}/cancel")
+
+
+async def test_a_slow_line_is_told_by_words(daemon: Daemon, opened: Opening) -> None:
+    """Where one waits for something, it says so; where nothing was said yet, too."""
+    session_id = await daemon.begin(title="slow")
+    page = await opened("/")
+    let_through = asyncio.Event()
+
+    async def slow(route: Route) -> None:
+        await let_through.wait()
+        await route.continue_()
+
+    for path in ("**/web/js/chat.js", f"**/v1/sessions/{session_id}/messages?*", "**/v1/usage?*", "**/v1/health"):
+        await page.route(path, slow)
+    await page.evaluate("location.hash = '/dashboard'")
+    await expect(page.get_by_text("Looking …")).to_have_count(2)
+    await page.evaluate("to => { location.hash = to; }", f"/s/{session_id}")
+    await expect(page.locator("#main")).to_have_text("Opening …")
+    let_through.set()
+
+    await expect(page.locator(".transcript")).to_have_text("Nothing was said yet.")

@@ -13,7 +13,7 @@ export function mount(root, app) {
   app.title("Dashboard");
   let span = 30, timer = 0, asked = 0, gone = false;
   const places = {};
-  for (const name of ["now", "tree", "usage", "health"]) places[name] = el("section", { class: "card tile" });
+  for (const name of ["now", "tree", "usage", "health"]) places[name] = el("section", { class: "card tile" }, el("p", { class: "muted late" }, "Looking …"));
   for (const name of ["tree", "usage"]) places[name].classList.add("wide");
   fill(root, el("div", { class: "view" }, el("h1", {}, "Dashboard"), el("div", { class: "tiles" }, places.now, places.health, places.tree, places.usage)));
 

@@ -45,10 +45,12 @@ async function show() {
     fill($("main"), el("p", { class: "empty" }, "Choose a session, or ", el("a", { href: "#/new" }, "begin a new one"), "."));
     return;
   }
+  const opening = el("p", { class: "empty late" }, "Opening …");
+  $("main").append(opening);
   try {
     const view = await VIEWS[place]();
     if (turn !== mounting) return;
-    $("main").append(root);
+    opening.replaceWith(root);
     const close = await view.mount(root, app);
     if (turn === mounting) unmount = close ?? unmount;
     else close?.();

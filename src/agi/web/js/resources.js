@@ -35,7 +35,7 @@ function tabs(kind) {
 function all(root, app, only) {
   app.title("Resources");
   let gone = false;
-  const lists = el("div", { class: "tiles" });
+  const lists = el("div", { class: "tiles" }, el("p", { class: "muted late" }, "Looking …"));
   const form = el("section", { class: "card tile wide" });
   fill(root, el("div", { class: "view" }, el("h1", {}, "Resources"), tabs(only), lists, form));
   const load = async () => {

@@ -19,7 +19,8 @@ export class Transcript {
     Object.assign(this, { conversation, drawing });
     this.list = el("div", { class: "rows", role: "feed", aria: { label: "Conversation" } });
     this.pill = el("button", { type: "button", class: "pill", hidden: true, onclick: () => this.toEnd() });
-    this.box = el("div", { class: "transcript", tabindex: 0, aria: { label: "Conversation" } }, this.list);
+    this.words = el("p", { class: "empty late" }, "Opening …");
+    this.box = el("div", { class: "transcript", tabindex: 0, aria: { label: "Conversation" } }, this.words, this.list);
     this.node = el("div", { class: "transcript-frame" }, this.box, this.pill);
     this.draw = framed(() => this.#draw());
     this.box.addEventListener("scroll", () => this.#scrolled(), { passive: true });
@@ -36,6 +37,7 @@ export class Transcript {
     if (all) {
       this.#nodes.clear();
       this.list.replaceChildren();
+      this.words.textContent = "Nothing was said yet.";
       this.end = this.conversation.rows.length;
       this.start = Math.max(0, this.end - STEP);
       this.pinned = true;
@@ -78,6 +80,7 @@ export class Transcript {
       else this.list.insertBefore(node, at);
       this.#place(node, this.start + index);
     });
+    if (this.words.hidden !== shown.length > 0) this.words.hidden = shown.length > 0;
     if (this.pinned) this.#bottom();
     this.#showPill();
   }
