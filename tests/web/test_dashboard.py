@@ -60,6 +60,8 @@ async def test_money_is_told_as_far_as_it_is_known(daemon: Daemon, opened: Openi
     await expect(usage.get_by_text("The price of 1 of 2 requests is not known.")).to_be_visible()
     by_model = page.get_by_role("region", name="Usage by model")
     await expect(by_model.get_by_role("row", name="free-of-price · p ?")).to_be_visible()
+    widths = [float(str(await bar.get_attribute("width"))) for bar in await by_model.locator(".share .bar").all()]
+    assert sorted(widths) == [0, 100]
     chart = page.get_by_role("img", name="Cost by day, the last 30 days")
     await expect(chart).to_be_visible()
     assert "The highest is" in str(await chart.locator("desc").text_content())
@@ -123,6 +125,19 @@ async def test_where_nothing_holds_commands_the_page_says_so(daemon: Daemon, ope
     health = page.get_by_role("list", name="Health").get_by_role("listitem").filter(has_text="Sandbox")
     await expect(health.locator("[data-kind=failed]")).to_contain_text("none, network on")
     await expect(page.get_by_text("commands run without a sandbox: they can do what you can")).to_be_visible()
+
+
+async def test_numbers_stay_whole_on_a_phone(daemon: Daemon, opened: Opening) -> None:
+    """A table that is too wide scrolls by itself."""
+    await used(daemon, await daemon.begin(title="A session with a name"), 123.45, "a-model-with-a-long-name")
+    page = await opened("/dashboard")
+    await page.set_viewport_size({"width": 360, "height": 740})
+    cells = page.get_by_role("region", name="Usage by session").locator("td, thead th")
+    await expect(cells.first).to_be_visible()
+
+    heights = await cells.evaluate_all("all => all.map(one => one.getBoundingClientRect().height)")
+    assert max(heights) < 2 * 24 + 8
+    assert await cells.evaluate_all("all => all.every(one => one.scrollWidth <= one.clientWidth + 1)")
 
 
 @pytest.mark.parametrize("place", ["/dashboard", "/inbox", "/resources"])

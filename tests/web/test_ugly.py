@@ -103,15 +103,15 @@ async def test_what_failed_offers_to_be_tried_again_without_being_pointed_at(dae
     await expect(page.locator("article.assistant .turn-actions")).to_have_count(0)
 
 
-async def test_a_digit_finds_no_session_by_its_id(daemon: Daemon, opened: Opening) -> None:
-    """Titles are searched by any letters; an id by enough of it."""
-    ids = [await daemon.begin(title=f"number {word}") for word in ("one", "two 7")]
+async def test_a_few_letters_of_an_id_find_nothing_and_enough_of_it_do(daemon: Daemon, opened: Opening) -> None:
+    """Every id has most digits in it: what one types is meant for titles, unless it is long."""
+    ids = [await daemon.begin(title=f"number {word}") for word in ("one", "two")]
     page = await opened("/")
     rows = page.locator("a.session")
     await expect(rows).to_have_count(2)
-    await page.locator("#filter").fill("number 7")
-    await expect(rows).to_have_count(1)
-    await expect(rows).to_contain_text("number two 7")
+    few = next(ids[0][at : at + 2] for at in range(30, 5, -1) if ids[0][at : at + 2] not in str(daemon.workspace.path))
+    await page.locator("#filter").fill(f"number {few}")
+    await expect(page.get_by_text("Nothing fits.")).to_be_visible()
     await page.locator("#filter").fill(ids[0][-12:])
     await expect(rows).to_have_count(1)
     await expect(rows).to_contain_text("number one")
@@ -169,3 +169,17 @@ async def test_a_slow_line_is_told_by_words(daemon: Daemon, opened: Opening) -> 
     let_through.set()
 
     await expect(page.locator(".transcript")).to_have_text("Nothing was said yet.")
+
+
+async def test_who_waits_for_a_provider_is_among_those_that_run(daemon: Daemon, opened: Opening) -> None:
+    """It goes on by itself; the list and the session say why it does not now."""
+    daemon.model.fails(ModelError("Too many requests.", retryable=True, retry_after=600))
+    turn = await daemon.ask("go", session_id=await daemon.begin(title="busy"))
+    page = await opened(f"/s/{turn.session_id}")
+
+    await expect(page.locator(".sessions .group").first).to_have_text("Running")
+    await expect(page.locator("a.session")).to_contain_text("backing off")
+    await expect(page.locator(".chat-head .status")).to_contain_text("backing off")
+    await expect(page.locator(".note")).to_contain_text("scripted is busy")
+    await daemon.post(f"/v1/sessions/{turn.session_id}/cancel")
+    await turn.ended()

@@ -51,10 +51,18 @@ export function bars(points, about, columns) {
   return el("div", {}, drawn, ends, table(about, columns, points.map((one) => one.cells)));
 }
 
-/** The same as numbers, folded away. */
-export function table(about, columns, rows, { open = false } = {}) {
+/** How much of the most there is: a bar beside numbers that say the same. */
+function share(value, most) {
+  return svg("svg", { class: "share", viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" },
+    svg("rect", { class: "bar", x: 0, y: 0, width: value > 0 ? Math.max(1, (value / most) * 100) : 0, height: 8 }));
+}
+
+/** The same as numbers, folded away unless `open`; with `values`, each row has a bar as long as its own is large. */
+export function table(about, columns, rows, { open = false, values = null } = {}) {
+  const most = Math.max(...(values ?? []), 1e-9);
+  const beside = (cell, at) => (values ? [cell, share(values[at], most)] : cell);
   const head = el("tr", {}, columns.map((name, at) => el("th", { scope: "col", class: at ? "number" : "" }, name)));
-  const body = rows.map((cells) => el("tr", {}, cells.map((cell, at) => (at ? el("td", { class: "number" }, cell) : el("th", { scope: "row" }, cell)))));
+  const body = rows.map((cells, row) => el("tr", {}, cells.map((cell, at) => (at ? el("td", { class: "number" }, cell) : el("th", { scope: "row" }, beside(cell, row))))));
   const grid = el("div", { class: "scroll", tabIndex: 0, role: "region", aria: { label: about } },
     el("table", { class: "bars" }, el("caption", { class: "unseen" }, about), el("thead", {}, head), el("tbody", {}, body)));
   if (open) return grid;

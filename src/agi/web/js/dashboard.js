@@ -137,7 +137,9 @@ function usage(told, span, choose) {
   const point = (day) => ({ label: day.day.slice(5), value: day.priced_usd ?? 0, known: !day.unpriced, shown: `${cost(day)}, ${tokens(day.input_tokens + day.output_tokens)} tokens`, cells: cells(day, day.day) });
   const talk = (day) => ({ ...point(day), value: day.input_tokens + day.output_tokens, known: true });
   const anyPrice = days.some((day) => day.priced_usd > 0);
-  const row = (name, one) => cells(one, name);
+  // Bars are of cost where a price is known, else of tokens.
+  const size = (one) => (anyPrice ? one.priced_usd ?? 0 : one.input_tokens + one.output_tokens);
+  const ranked = (about, what, all, name) => table(about, COLUMNS(what), all.map((one) => cells(one, name(one))), { open: true, values: all.map(size) });
   return [
     el("div", { class: "row" }, el("h2", { class: "grow" }, "Usage"),
       el("div", { class: "choice", role: "group", aria: { label: "Time" } }, SPANS.map(([value, name]) =>
@@ -152,9 +154,8 @@ function usage(told, span, choose) {
     anyPrice ? bars(days.map(point), `Cost by day, the last ${span} days`, COLUMNS("Day")) : el("p", { class: "muted" }, total.requests ? "No price is known for what was used." : "Nothing was used in this time."),
     el("h3", {}, "Tokens by day"),
     total.requests ? bars(days.map(talk), `Tokens by day, the last ${span} days`, COLUMNS("Day")) : el("p", { class: "muted" }, "Nothing was used in this time."),
-    told.models.length ? [el("h3", {}, "By model"), table("Usage by model", COLUMNS("Model"), told.models.map((one) => row(`${one.model} · ${one.provider}`, one)), { open: true })] : null,
-    told.sessions.length ? [el("h3", {}, "By session"), table("Usage by session", COLUMNS("Session"), told.sessions.slice(0, 20).map((one) =>
-      row(el("a", { href: `#/s/${one.session_id}` }, one.title || "Untitled"), one)), { open: true })] : null,
+    told.models.length ? [el("h3", {}, "By model"), ranked("Usage by model", "Model", told.models, (one) => el("span", {}, `${one.model} · ${one.provider}`))] : null,
+    told.sessions.length ? [el("h3", {}, "By session"), ranked("Usage by session", "Session", told.sessions.slice(0, 20), (one) => el("a", { href: `#/s/${one.session_id}` }, one.title || "Untitled"))] : null,
   ];
 }
 

@@ -5,6 +5,7 @@ import { Search } from "./search.js";
 import { ago, statusNode, statusOf } from "./status.js";
 
 const SHOWN = 200;
+const ALIVE = new Set(["queued", "backing_off"]); // they go on by themselves, as those that run
 const WHOLE = 8; // letters and digits of an id; fewer are in nearly every one
 const TICK = 20_000; // how long ago something was is told anew
 const GROUPS = [["waiting", "Waiting for you"], ["running", "Running"], ["today", "Today"], ["before", "Earlier"]];
@@ -94,7 +95,7 @@ function grouped(rows) {
   const groups = {};
   for (const row of rows.sort((a, b) => (a.updated_at < b.updated_at ? 1 : -1))) {
     const kind = statusOf(row).kind;
-    const group = kind === "waiting" || kind === "running" ? kind : new Date(row.updated_at).toDateString() === day ? "today" : "before";
+    const group = kind === "waiting" ? kind : kind === "running" || ALIVE.has(row.activity) ? "running" : new Date(row.updated_at).toDateString() === day ? "today" : "before";
     (groups[group] ??= []).push(row);
   }
   return groups;
