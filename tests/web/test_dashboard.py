@@ -65,6 +65,7 @@ async def test_money_is_told_as_far_as_it_is_known(daemon: Daemon, opened: Openi
     chart = page.get_by_role("img", name="Cost by day, the last 30 days")
     await expect(chart).to_be_visible()
     assert "The highest is" in str(await chart.locator("desc").text_content())
+    await expect(page.locator(".most").first).to_contain_text("most: $0.50 + ?")
     await used(daemon, second, 0.25)
     await expect(usage.get_by_role("definition").first).to_have_text("$0.75 + ?")
     await page.get_by_role("button", name="7 days").click()

@@ -47,7 +47,7 @@ export function bars(points, about, columns) {
     bar.append(tip);
     drawn.append(bar);
   });
-  const ends = points.length ? el("div", { class: "row small", aria: { hidden: "true" } }, el("span", { class: "grow" }, points[0].label), points.at(-1).label) : null;
+  const ends = points.length ? el("div", { class: "row ends small", aria: { hidden: "true" } }, el("span", {}, points[0].label), el("span", { class: "most" }, top.value > 0 ? `most: ${top.shown} (${top.label})` : ""), el("span", {}, points.at(-1).label)) : null;
   return el("div", {}, drawn, ends, table(about, columns, points.map((one) => one.cells)));
 }
 
