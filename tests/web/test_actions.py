@@ -284,6 +284,19 @@ async def test_the_words_of_the_menu_can_be_read(daemon: Daemon, opened: Opening
     assert await menu.evaluate(f"list => ({cut})(list).map(one => one.textContent)") == []
 
 
+async def test_a_session_is_renamed_by_enter(daemon: Daemon, opened: Opening) -> None:
+    """As one writes a name anywhere."""
+    page = await opened(f"/s/{await daemon.begin(title='before')}")
+    await page.locator(".menu summary").click()
+    await page.get_by_role("button", name="Rename").click()
+    await page.keyboard.type("after")
+    await page.keyboard.press("Enter")
+
+    await expect(page.locator("h1.title")).to_have_text("after")
+    await expect(page.locator("a.session .name")).to_have_text("after")
+    await expect(page.locator("#dialog")).to_be_hidden()
+
+
 async def test_a_session_is_exported_as_the_daemon_writes_it(daemon: Daemon, opened: Opening, tmp_path: Path) -> None:
     """There is one exporter; the page saves its file. (A cassette says when it was made.)"""
     daemon.model.says("Done.")

@@ -72,7 +72,12 @@ export class Actions {
 
   #rename(session) {
     const name = el("input", { type: "text", value: session.title ?? "", maxLength: 200, aria: { label: "Title" } });
-    this.#dialog("Rename", name, el("button", { type: "button", class: "primary", onclick: async () => { $("dialog").close(); await this.#try(() => this.app.api.patch(this.conversation.path, { title: name.value })); } }, "Rename"));
+    const rename = async (event) => {
+      event.preventDefault();
+      $("dialog").close();
+      await this.#try(() => this.app.api.patch(this.conversation.path, { title: name.value }));
+    };
+    this.#dialog("Rename", el("form", { class: "row", onsubmit: rename }, name, el("button", { class: "primary" }, "Rename")));
     name.select();
   }
 
