@@ -289,3 +289,21 @@ async def test_workers_go_on_after_a_restart_and_the_wait_for_them_too(tmp_path:
     assert len(crewed.events(session.id, "worker_started")) == 1
     assert len(await crewed.heard(session.id, "worker_completed")) == 1
     await crewed.harness.close()
+
+
+async def test_an_agent_that_looks_who_is_there_works_on(crewed):
+    """Each list comes as an object with the list's name, in the log as before the model; the turn goes on."""
+
+    def looks(request: ModelRequest) -> Sequence[Step]:
+        found = results(request)
+        if not found:
+            return [Call(name, {}) for name in ("list_agents", "list_roles", "list_tasks")]
+        return [Say(json.dumps([sorted(one) for one in found]))]
+
+    crewed.parts["lead"] = looks
+    session = await crewed.ask()
+
+    assert json.loads(crewed.answer(session.id)) == [["agents"], ["roles"], ["tasks"]]
+    done = [event.data.tool_result for event in crewed.events(session.id, "tool_call_completed")]
+    assert [one.ok for one in done] == [True, True, True]
+    assert {"lead", "reader"} <= {role["name"] for role in done[1].result["roles"]}
