@@ -307,3 +307,24 @@ async def test_an_agent_that_looks_who_is_there_works_on(crewed):
     done = [event.data.tool_result for event in crewed.events(session.id, "tool_call_completed")]
     assert [one.ok for one in done] == [True, True, True]
     assert {"lead", "reader"} <= {role["name"] for role in done[1].result["roles"]}
+
+
+async def test_a_task_records_what_its_worker_reports(crewed):
+    """Status, artifacts and the number of turns in the record are those of the result, not of the session around it."""
+    tasks = crewed.harness.crew.tasks
+    tasks.create(crewed.harness.site().workspace, "Work")
+    blocked = {"status": "blocked", "summary": "I need the plans.", "artifacts": ["notes/open.md"]}
+    crewed.parts["lead"] = delegates({"role": "reader", "prompt": "look", "task_slug": "work"})
+    crewed.parts["reader"] = lambda request: [Say(json.dumps(blocked))]
+    session = await crewed.ask()
+    (told,) = json.loads(crewed.answer(session.id))
+    await eventually(lambda: tasks.find(crewed.harness.site().workspace, "work").work[0].ended_at)
+
+    (work,) = tasks.find(crewed.harness.site().workspace, "work").work
+    assert (work.status, work.summary, work.artifacts) == ("blocked", "I need the plans.", ("notes/open.md",))
+    assert (told["status"], told["artifacts"]) == (work.status, list(work.artifacts))
+    assert work.turns == 1
+
+    posted = await crewed.harness.post_message(work.session_id, commands.PostMessage(content="Here they are."))
+    await crewed.harness.wait_turn(work.session_id, posted.turn_id or "")
+    assert tasks.find(crewed.harness.site().workspace, "work").work[0].turns == 2
