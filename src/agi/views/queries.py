@@ -22,6 +22,7 @@ from agi.protocol.parts import (
     ToolCallPart,
     ToolResultContent,
     ToolResultPart,
+    plain_text,
 )
 from agi.protocol.resources import ResourceTag
 from agi.protocol.sessions import TurnOptions, TurnStatus
@@ -53,6 +54,8 @@ _FORKS = (
     "SELECT s.state FROM forks f JOIN sessions s ON s.id=f.session_id WHERE f.ancestor=? AND f.generation=1"
     " AND (s.updated_at, s.id)<(?, ?) ORDER BY s.updated_at DESC, s.id DESC LIMIT ?"
 )
+_FIRST_SAID = "SELECT id FROM messages WHERE session_id=? AND role='user' AND NOT dropped ORDER BY position LIMIT 1"
+_OF_MESSAGE = JOINED + ' WHERE m.session_id=? AND m.id=? ORDER BY p."index"'
 _OF_TURN = JOINED + ' WHERE m.session_id=? AND m.turn_id=? ORDER BY m.position, p."index"'
 _decode_state = msgspec.json.Decoder(SessionState).decode
 _decode_asked = msgspec.json.Decoder(TurnOptions).decode
@@ -291,6 +294,13 @@ def turn(db: sqlite3.Connection, session_id: str, turn_id: str) -> Turn:
 def count_turns(db: sqlite3.Connection, session_id: str) -> int:
     """How many turns a session has had, those in line included."""
     return int(db.execute("SELECT count(*) FROM turns WHERE session_id=?", (session_id,)).fetchone()[0])
+
+
+def first_words(db: sqlite3.Connection, session_id: str) -> str:
+    """The text a session began with: what was asked first of all that still counts; empty before that."""
+    row = db.execute(_FIRST_SAID, (session_id,)).fetchone()
+    said = gather_messages(session_id, db.execute(_OF_MESSAGE, (session_id, row[0]))) if row else []
+    return plain_text(said[0].parts) if said else ""
 
 
 def turn_messages(db: sqlite3.Connection, session_id: str, turn_id: str) -> list[Message]:
