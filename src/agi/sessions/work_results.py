@@ -130,7 +130,7 @@ class WorkResults:
         if outcome.message_id is None:
             return outcome.reason or outcome.note or "It was stopped before it said anything."
         said = self._last_words(agent_id, outcome.message_id)
-        return f"{outcome.note}\n\nIt said: {said}" if outcome.note else said
+        return f"{outcome.note}\n\nIt said: {said}" if outcome.note and said else outcome.note or said
 
     def _last_words(self, agent_id: str, message_id: str = "") -> str:
         messages = self._harness.messages(agent_id, limit=MOST_LISTED, before=None)[0]
