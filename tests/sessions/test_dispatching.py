@@ -328,3 +328,25 @@ async def test_a_task_records_what_its_worker_reports(crewed):
     posted = await crewed.harness.post_message(work.session_id, commands.PostMessage(content="Here they are."))
     await crewed.harness.wait_turn(work.session_id, posted.turn_id or "")
     assert tasks.find(crewed.harness.site().workspace, "work").work[0].turns == 2
+
+
+async def test_a_worker_of_a_turn_that_asks_nobody_asks_nobody(tmp_path):
+    """A one-shot refuses what would need a person; a worker that waited for one would keep it for ever."""
+    crewed = Crewed(tmp_path, {"verify": {"autoVerify": False}})
+    await crewed.open()
+    crewed.parts["lead"] = delegates({"role": "writer", "prompt": "write"})
+    crewed.parts["writer"] = lambda request: (
+        report(str(results(request)[0]), "blocked") if results(request) else [Call("write_file", path_and_text())]
+    )
+    session = await crewed.harness.create_session(commands.CreateSession(agent="lead"))
+    posted = await crewed.harness.post_message(session.id, commands.PostMessage(content="go", on_ask="deny"))
+    await asyncio.wait_for(crewed.harness.wait_turn(session.id, posted.turn_id or ""), 30)
+
+    (result,) = json.loads(crewed.answer(session.id))
+    assert result["status"] == "blocked"
+    assert "nobody is there" in result["summary"]
+    await crewed.harness.close()
+
+
+def path_and_text() -> dict[str, object]:
+    return {"path": "a.txt", "content": "x"}
