@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 
 import msgspec
 from msgspec import Struct
@@ -130,8 +131,21 @@ def list_sessions(
 ) -> list[SessionState]:
     """Sessions, most recently touched first."""
     time, session_id = before or (_END, "")
-    rows = db.execute(_ALL_RECENT if unlisted else _RECENT, (time, session_id, limit))
-    return [_decode_state(row[0]) for row in rows]
+    return _readable(db, _ALL_RECENT if unlisted else _RECENT, (time, session_id), limit)
+
+
+def _readable(db: sqlite3.Connection, query: str, values: tuple[object, ...], limit: int) -> list[SessionState]:
+    """One damaged row hides its own session from lists, and no other; a short page is the last one all the same."""
+    most = limit
+    while True:
+        rows = db.execute(query, (*values, most)).fetchall()
+        found: list[SessionState] = []
+        for (state,) in rows:
+            with suppress(msgspec.MsgspecError):
+                found.append(_decode_state(state))
+        if len(found) >= limit or len(rows) < most:
+            return found[:limit]
+        most += len(rows) - len(found)
 
 
 def place_of(state: SessionState) -> Before:
@@ -141,14 +155,13 @@ def place_of(state: SessionState) -> Before:
 
 def sessions_of(db: sqlite3.Connection, resource: ResourceTag, folder: str | None, limit: int) -> list[SessionState]:
     """The sessions of a resource, most recently touched first; with `folder`, also those others began there."""
-    rows = db.execute(_OF_RESOURCE, (resource.kind, resource.name, folder, limit))
-    return [_decode_state(row[0]) for row in rows]
+    return _readable(db, _OF_RESOURCE, (resource.kind, resource.name, folder), limit)
 
 
 def list_forks(db: sqlite3.Connection, session_id: str, *, limit: int, before: Before | None) -> list[SessionState]:
     """The sessions that were forked from one, most recently touched first."""
     time, last = before or (_END, "")
-    return [_decode_state(row[0]) for row in db.execute(_FORKS, (session_id, time, last, limit))]
+    return _readable(db, _FORKS, (session_id, time, last), limit)
 
 
 def unneeded(db: sqlite3.Connection, session_ids: Iterable[str]) -> list[str]:
