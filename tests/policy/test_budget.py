@@ -127,3 +127,11 @@ def test_whoever_keeps_to_the_room_stays_within_the_limits(tokens, usd, used, sp
     if room is not None and usd is not None and price:
         total = (spent or 0.0) + reserved * price + room * price
         assert total <= usd or math.isclose(total, usd, rel_tol=1e-9)
+
+
+def test_a_small_limit_of_money_is_told_as_what_it_is():
+    """A worker's share may be less than a cent, and $0.00 would be a limit that nobody set."""
+    spent = Usage(input_tokens=1, output_tokens=1, cost_usd=0.01)
+
+    assert exceeded(Budget(usd=0.0039), spent, 0, 0.0) == "The budget of $0.0039 is used up: $0.0100 spent."
+    assert exceeded(Budget(usd=0.01), spent, 0, 0.0) == "The budget of $0.01 is used up: $0.0100 spent."

@@ -393,6 +393,22 @@ async def test_many_skills_are_cut_to_their_budget_and_said_to_be(place):
     assert not [one for one in report.sections if one.name == "skills"]
 
 
+async def test_of_more_skills_than_fit_those_are_listed_that_the_session_began_with(place):
+    """Ranked by the first message, so the bytes stay whatever is asked later."""
+    place.configure('{"skills": {"maxTokens": 300}}')
+    for number in range(100):
+        add_skill(place, f"skill-{number}")
+    add_skill(place, "zip-archives")
+
+    first = await ask(place, "unpack these archives")
+    second = await ask(place, "now do skill-77")
+
+    assert "How to zip-archives." in first.system
+    assert first.system == second.system
+    assert notes(second) == []
+    assert causes(place) == ["first_turn"]
+
+
 def test_where_skills_are_looked_for_is_said_twice_alike():
     """The quick look and the real one."""
     assert own_skills.FOLDERS == finding.PROJECT_FOLDERS

@@ -289,3 +289,64 @@ async def test_workers_go_on_after_a_restart_and_the_wait_for_them_too(tmp_path:
     assert len(crewed.events(session.id, "worker_started")) == 1
     assert len(await crewed.heard(session.id, "worker_completed")) == 1
     await crewed.harness.close()
+
+
+async def test_an_agent_that_looks_who_is_there_works_on(crewed):
+    """Each list comes as an object with the list's name, in the log as before the model; the turn goes on."""
+
+    def looks(request: ModelRequest) -> Sequence[Step]:
+        found = results(request)
+        if not found:
+            return [Call(name, {}) for name in ("list_agents", "list_roles", "list_tasks")]
+        return [Say(json.dumps([sorted(one) for one in found]))]
+
+    crewed.parts["lead"] = looks
+    session = await crewed.ask()
+
+    assert json.loads(crewed.answer(session.id)) == [["agents"], ["roles"], ["tasks"]]
+    done = [event.data.tool_result for event in crewed.events(session.id, "tool_call_completed")]
+    assert [one.ok for one in done] == [True, True, True]
+    assert {"lead", "reader"} <= {role["name"] for role in done[1].result["roles"]}
+
+
+async def test_a_task_records_what_its_worker_reports(crewed):
+    """Status, artifacts and the number of turns in the record are those of the result, not of the session around it."""
+    tasks = crewed.harness.crew.tasks
+    tasks.create(crewed.harness.site().workspace, "Work")
+    blocked = {"status": "blocked", "summary": "I need the plans.", "artifacts": ["notes/open.md"]}
+    crewed.parts["lead"] = delegates({"role": "reader", "prompt": "look", "task_slug": "work"})
+    crewed.parts["reader"] = lambda request: [Say(json.dumps(blocked))]
+    session = await crewed.ask()
+    (told,) = json.loads(crewed.answer(session.id))
+    await eventually(lambda: tasks.find(crewed.harness.site().workspace, "work").work[0].ended_at)
+
+    (work,) = tasks.find(crewed.harness.site().workspace, "work").work
+    assert (work.status, work.summary, work.artifacts) == ("blocked", "I need the plans.", ("notes/open.md",))
+    assert (told["status"], told["artifacts"]) == (work.status, list(work.artifacts))
+    assert work.turns == 1
+
+    posted = await crewed.harness.post_message(work.session_id, commands.PostMessage(content="Here they are."))
+    await crewed.harness.wait_turn(work.session_id, posted.turn_id or "")
+    assert tasks.find(crewed.harness.site().workspace, "work").work[0].turns == 2
+
+
+async def test_a_worker_of_a_turn_that_asks_nobody_asks_nobody(tmp_path):
+    """A one-shot refuses what would need a person; a worker that waited for one would keep it for ever."""
+    crewed = Crewed(tmp_path, {"verify": {"autoVerify": False}})
+    await crewed.open()
+    crewed.parts["lead"] = delegates({"role": "writer", "prompt": "write"})
+    crewed.parts["writer"] = lambda request: (
+        report(str(results(request)[0]), "blocked") if results(request) else [Call("write_file", path_and_text())]
+    )
+    session = await crewed.harness.create_session(commands.CreateSession(agent="lead"))
+    posted = await crewed.harness.post_message(session.id, commands.PostMessage(content="go", on_ask="deny"))
+    await asyncio.wait_for(crewed.harness.wait_turn(session.id, posted.turn_id or ""), 30)
+
+    (result,) = json.loads(crewed.answer(session.id))
+    assert result["status"] == "blocked"
+    assert "nobody is there" in result["summary"]
+    await crewed.harness.close()
+
+
+def path_and_text() -> dict[str, object]:
+    return {"path": "a.txt", "content": "x"}

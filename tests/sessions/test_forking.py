@@ -119,6 +119,17 @@ async def test_a_fork_at_a_message_ends_with_it(place):
     assert (unanswered.activity, unanswered.queue) == ("idle", ())
 
 
+async def test_a_fork_at_an_answer_is_answered(place):
+    """The turn that the message completed is completed there too: nothing is left to retry."""
+    await talked(place, "one", "two")
+    answers = [message.id for message in place.messages() if message.role == "assistant"]
+
+    made = [await fork(place, message_id=id) for id in answers]
+
+    assert [one.status for one in made] == ["completed", "completed"]
+    assert [texts(place, one.id)[-1] for one in made] == ["one!", "two!"]
+
+
 async def test_a_fork_before_a_message_leaves_room_for_another(place):
     """What one does to say it differently."""
     turns = await talked(place, "one", "two")

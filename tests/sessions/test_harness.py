@@ -13,6 +13,7 @@ from tests.conftest import processes_named
 from agi.errors import ConfigError, Conflict, Invalid, ModelError, NotFound
 from agi.models.scripted import Call, Say, Wait
 from agi.protocol import commands
+from agi.views import queries
 
 
 def data(event) -> dict:
@@ -407,3 +408,13 @@ async def test_a_broken_config_costs_no_handles(place, tmp_path):
         with pytest.raises(ConfigError):
             await place.harness.create_session(commands.CreateSession(workspace_path=str(broken)))
     assert len(os.listdir("/proc/self/fd")) <= before + 1
+
+
+async def test_a_damaged_row_hides_its_own_session_and_no_other(place):
+    """The rest is listed, page by page to the end; who asks for that very session is told."""
+    ids = [(await place.harness.create_session(commands.CreateSession(title=f"{n}"))).id for n in range(4)]
+    await place.harness.log.maintain(lambda db: db.execute("UPDATE sessions SET state='{\"bro' WHERE id=?", (ids[2],)))
+
+    found = queries.list_sessions(place.harness.log.db, limit=3)
+
+    assert [state.id for state in found] == [ids[3], ids[1], ids[0]]

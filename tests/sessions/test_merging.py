@@ -157,6 +157,36 @@ async def test_a_conflict_goes_back_to_its_worker_once_and_changes_nothing(repos
     assert (second.data.conflicts, second.data.files) == ((), ("a.txt",))
 
 
+async def test_a_conflict_that_its_worker_left_is_not_merged(repository: Crewed) -> None:
+    """Conflict markers do not come into the files: the agent is told to decide, and what is there stays."""
+    crewed = repository
+    writer = writes("a.txt", "one\nmine\nthree\nfour\nfive\n")
+
+    def lead(request: ModelRequest) -> Sequence[Step]:
+        found = results(request)
+        if not found:
+            return [Call("draft_agent", {"role": "writer", "prompt": "change a.txt"})]
+        agent_id = found[0]["agent_id"]
+        if len(found) == 2:
+            (crewed.project / "a.txt").write_text("one\nyours\nthree\nfour\nfive\n")
+        if len(found) in (1, 3):
+            return [Call("await_agent", {"agent_id": agent_id})]
+        if len(found) in (2, 4):
+            return [Call("merge_agent", {"agent_id": agent_id})]
+        return [Say(str(found[4]))]
+
+    crewed.parts["writer"] = lambda request: (
+        report("Too hard.", "failed") if "changed by somebody else" in prompt(request) else writer(request)
+    )
+    crewed.parts["lead"] = lead
+    session = await crewed.ask()
+
+    assert (crewed.project / "a.txt").read_text() == "one\nyours\nthree\nfour\nfive\n"
+    assert "both versions still stand in a.txt" in crewed.answer(session.id)
+    assert "make the change yourself, or tell the worker what to do" in crewed.answer(session.id)
+    assert [event.data.conflicts for event in crewed.events(session.id, "worker_merged")] == [("a.txt",), ("a.txt",)]
+
+
 async def test_without_a_repository_a_worker_has_a_folder_of_its_own(crewed: Crewed) -> None:
     """New, changed and deleted files come into the workspace together."""
     (crewed.project / "old.txt").write_text("old\n")

@@ -64,3 +64,8 @@ def test_the_same_skills_give_the_same_bytes():
     """So that what a provider has cached stays good."""
     assert catalogue(many(2_000)[::-1], query="work") == catalogue(many(2_000), query="work")
     assert catalogue([]) == Catalogue()
+
+
+def test_where_all_fit_the_question_changes_nothing():
+    """So sessions of one workspace begin with the same bytes, whatever is asked."""
+    assert catalogue(many(5), query="kind 4") == catalogue(many(5))

@@ -87,6 +87,15 @@ async def test_what_comes_back_is_json(context):
     assert harness.asked == [("call_1", "dev", "build it")]
 
 
+@pytest.mark.parametrize("name", ["list_agents", "list_roles", "list_tasks", "list_projects"])
+async def test_a_list_is_an_object_with_its_name(context, name):
+    """What a tool gives programs is an object everywhere, so a list stands below a name."""
+    result = await Registry(team_tools(_all(), may_draft=True)).invoke(context, call(name))
+
+    what = name.removeprefix("list_")
+    assert json.loads(result.parts[0].text) == result.result == {what: [what]}
+
+
 @pytest.mark.parametrize(
     ("name", "given", "said"),
     [

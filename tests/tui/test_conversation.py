@@ -13,7 +13,9 @@ from agi.protocol.parts import Image, Text, ToolCallContent, ToolCallPart, ToolR
 from agi.protocol.tools import ToolCall, ToolResult
 from agi.testing.samples import TIME, event, message
 from agi.tui.conversation import Conversation
+from agi.tui.drawing import Look, draw
 from agi.tui.entries import LIVE_OUTPUT, Call
+from agi.tui.tokens import DARK
 
 
 def delta(seq, text, offset, part="part_a", kind="text"):
@@ -61,6 +63,30 @@ def test_what_agi_itself_says_is_headed_by_its_name():
     conversation.hear(event(1, ev.MessageAdded(message=said)))
 
     assert conversation.entries[0].head.startswith("agi (files reverted) · ")
+
+
+def test_what_the_model_is_told_of_the_workspace_is_one_line_until_it_is_unfolded():
+    """A map of a repository is for the model; people are told that it was there, and see it if they like."""
+    told = replace(message("msg_1", "A map.\n\na.py\nb.py"), origin="context")
+    conversation = Conversation()
+    conversation.load([message("msg_0", "hi"), told])
+    aside = conversation.entries[-1]
+
+    folded, unfolded = (draw(aside, Look(width=60, palette=DARK, unfolded=one)) for one in (False, True))
+
+    assert [strip.text.strip() for strip in folded] == ["▸ told the model about the workspace · 4 lines"]
+    assert "a.py" in [strip.text.strip() for strip in unfolded]
+    assert conversation.prompts == ["hi"]
+
+
+def test_who_answers_is_named_from_the_first_word():
+    """As it is when the session is opened again."""
+    conversation = Conversation()
+    began = ev.TurnStarted(message_id="msg_0", agent="product-analyst", provider="p", model="m")
+    conversation.hear(event(1, began))
+    conversation.hear(delta(2, "Hello", 0))
+
+    assert conversation.entries[-1].head.startswith("product-analyst · ")
 
 
 def test_text_whose_beginning_was_not_heard_is_marked():

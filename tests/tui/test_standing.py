@@ -7,8 +7,9 @@ from msgspec import Raw
 
 from agi.protocol import events as ev
 from agi.protocol.messages import Usage
-from agi.protocol.sessions import QueuedTurn
+from agi.protocol.sessions import PendingApproval, QueuedTurn
 from agi.testing.samples import event, message, session
+from agi.tui.questions import Question
 from agi.tui.standing import Standing
 
 ASKED = ev.ApprovalRequested(
@@ -95,3 +96,21 @@ def test_a_session_with_a_queue_is_at_work_on_the_turn_that_runs():
     assert standing.is_busy
     standing.hear(event(12, ev.TurnCanceled(), "turn_1"))
     assert not standing.is_busy
+
+
+def test_what_workers_ask_is_told_beside_ones_own_questions():
+    """It comes and goes with what the session says of them; a question of one's own stays."""
+    asked = {name: getattr(ASKED, name) for name in ASKED.__struct_fields__} | {"tool_call_id": "call_2"}
+    below = PendingApproval(turn_id="turn_w", requested_at="", session_id="sess_w", path=("mid", "dev"), **asked)
+    standing = heard(STARTED)
+
+    standing.hear_below([below])
+    assert (standing.activity, standing.asked_below) == ("waiting_approval", True)
+    assert Question(below, 0.0).title == "mid › dev: shell wants to run"
+
+    standing.hear(event(20, ASKED))
+    standing.hear_below([])
+    assert (list(standing.pending), standing.asked_below) == (["call_1"], False)
+
+    standing.hear(event(21, ev.ApprovalGranted(tool_call_id="call_1", name="shell")))
+    assert standing.activity == "running"

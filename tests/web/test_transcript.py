@@ -64,6 +64,29 @@ async def test_it_opens_at_the_end_and_holds_a_window(daemon: Daemon, opened: Op
     await expect(page.get_by_text("Message 899: and so on.")).to_be_in_viewport()
 
 
+async def test_what_the_model_is_told_of_the_workspace_unfolds(daemon: Daemon, opened: Opening) -> None:
+    """A map stands there as one line, and whole for whoever opens it."""
+    session_id = await daemon.begin(title="mapped")
+    told = Message(
+        id=new_id("msg"),
+        role="user",
+        parts=(Text(text="A map of the repository.\n\ncart.py\n  1: def total", id=new_id("part")),),
+        created_at="2026-01-01T00:00:00Z",
+        status="complete",
+        origin="context",
+    )
+    await daemon.harness.log.append(session_id, [(None, ev.MessageAdded(message=told, run=False))])
+    page = await opened(f"/s/{session_id}")
+
+    folded = page.get_by_text("Told the model about the workspace · 4 lines")
+    await expect(folded).to_be_visible()
+    await expect(page.get_by_text("def total")).to_be_hidden()
+
+    await folded.click()
+
+    await expect(page.get_by_text("def total")).to_be_visible()
+
+
 async def test_whoever_looks_back_stays_there_while_it_goes_on(daemon: Daemon, opened: Opening) -> None:
     """The line one reads does not move; a button says that there is more, and leads to it."""
     session_id = await long_session(daemon, 200)

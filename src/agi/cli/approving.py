@@ -60,10 +60,15 @@ class Approver:
         self.refused: list[str] = []
         """The calls that were refused because nobody could be asked."""
 
+    @property
+    def asks(self) -> bool:
+        """Whether questions are answered here, by a person or by `--yes`."""
+        return self.person or self._yes
+
     def ask(self, asked: ApprovalRequested, *, ours: bool = True) -> None:
         """Have a question answered when its turn comes; `--yes` answers only for our own turn."""
         self._open[asked.tool_call_id] = (asked, ours)
-        if (self.person or self._yes) and (self._worker is None or self._worker.done()):
+        if self.asks and (self._worker is None or self._worker.done()):
             self._worker = asyncio.create_task(self._answer_all())
             self._worker.add_done_callback(self._ended)
 

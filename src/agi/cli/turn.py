@@ -12,6 +12,8 @@ from collections.abc import Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET
+
 from agi.cli import exits
 from agi.cli.approving import Approver
 from agi.cli.display import line
@@ -23,6 +25,7 @@ from agi.errors import AgiError
 from agi.protocol import events as ev
 from agi.protocol.commands import Cancel
 from agi.protocol.events import Event
+from agi.protocol.sessions import PendingApproval
 
 if TYPE_CHECKING:
     from agi.cli.preflight import Plan, Plans
@@ -70,6 +73,8 @@ class Turn:
         self._refused = ""
         """Why the plan was not approved; empty if it was, or there was none."""
         self._ending: asyncio.Task[None] | None = None
+        self._below: asyncio.Task[None] | None = None
+        """Looking what a worker asks, one after the other."""
         self._mute = False
         self._blocked = False
 
@@ -87,6 +92,8 @@ class Turn:
                     if self._is_steered(event):
                         continue
                     if event.type in ENDINGS and event.turn_id == self._turn_id:
+                        if self._below is not None:
+                            await asyncio.gather(self._below, return_exceptions=True)
                         code = self._code(event.data)
                         last = await self._last_seq()
                     if last and event.seq >= last:
@@ -97,8 +104,9 @@ class Turn:
             await self._approver.close()
             if self._plans is not None:
                 await self._plans.close()
-            if self._ending is not None:
-                self._ending.cancel()
+            for task in (self._ending, self._below):
+                if task is not None:
+                    task.cancel()
         return self._interrupts.code or code
 
     def _is_steered(self, event: Event) -> bool:
@@ -117,21 +125,7 @@ class Turn:
         if session.pending_preflight is not None:
             self._hear_plan(session.pending_preflight.turn_id, session.pending_preflight, ours=False)
         for pending in session.pending_approvals:
-            asked = ev.ApprovalRequested(
-                tool_call_id=pending.tool_call_id,
-                name=pending.name,
-                input=pending.input,
-                risk=pending.risk,
-                rule=pending.rule,
-                reason=pending.reason,
-                preview=pending.preview,
-                preview_digest=pending.preview_digest,
-                hunks=pending.hunks,
-                digest=pending.digest,
-                shown=pending.shown,
-                remember=pending.remember,
-            )
-            self._hear_question(asked, ours=False)
+            self._hear_question(_asked(pending), ours=False)
 
     async def _last_seq(self) -> int:
         """The log's end: what was written together with the turn's ending belongs to its story."""
@@ -151,12 +145,29 @@ class Turn:
                 self._interrupts.stop(exits.FAILED if isinstance(error, AgiError) else exits.BROKEN_PIPE)
         if isinstance(event.data, ev.ApprovalRequested):
             self._hear_question(event.data, ours=ours)
+        elif isinstance(event.data, ev.WorkerWaiting):
+            self._below = asyncio.create_task(self._hear_below(event.data, ours=ours, before=self._below))
         elif isinstance(event.data, ev.ApprovalGranted | ev.ApprovalDenied):
             self._approver.hear_answer(event.data)
         elif isinstance(event.data, ev.PreflightRequested):
             self._hear_plan(event.turn_id or "", event.data, ours=ours)
         elif isinstance(event.data, ev.PreflightResolved):
             self._hear_answer(event.data, ours=ours)
+
+    async def _hear_below(self, waits: ev.WorkerWaiting, *, ours: bool, before: asyncio.Task[None] | None) -> None:
+        """A worker asks; what exactly, the session knows. One that nobody can be asked about was refused at once."""
+        if before is not None:
+            await asyncio.gather(before, return_exceptions=True)
+        try:
+            pending = (await self._client.session(self._session_id)).pending_approvals
+        except AgiError as error:
+            self._printer.note(f"agi: what a worker asks cannot be read: {error.message}")
+            return
+        found = [one for one in pending if one.tool_call_id == waits.tool_call_id]
+        for one in found:
+            self._hear_question(_asked(one), ours=ours)
+        if not found and not self._approver.asks:
+            self._approver.refused.append(f"{waits.name} ({' › '.join(waits.path)})")
 
     def _hear_plan(self, turn_id: str, plan: Plan, *, ours: bool) -> None:
         """Have a plan answered; as with questions, another turn's only where somebody can see it."""
@@ -254,3 +265,22 @@ class Turn:
         if self._interrupts.code:
             return f"stopped: {REASONS.get(self._interrupts.code, 'interrupted')}."
         return f"the turn was canceled{': ' + line(reason, 200) if reason else ''}."
+
+
+def _asked(pending: PendingApproval) -> ev.ApprovalRequested:
+    """A question that waits, as it was put; one of a worker's says whose it is."""
+    who = "" if pending.path is UNSET else f"Asked by the worker {' › '.join(pending.path)}. "
+    return ev.ApprovalRequested(
+        tool_call_id=pending.tool_call_id,
+        name=pending.name,
+        input=pending.input,
+        risk=pending.risk,
+        rule=pending.rule,
+        reason=f"{who}{pending.reason}",
+        preview=pending.preview,
+        preview_digest=pending.preview_digest,
+        hunks=pending.hunks,
+        digest=pending.digest,
+        shown=pending.shown,
+        remember=pending.remember,
+    )

@@ -63,10 +63,10 @@ def _money_exceeded(budget: Budget, usage: Usage, reserve: Reserve) -> str | Non
         return None
     spent = usage.cost_usd or 0.0
     if usage.cost_usd is not None and spent >= budget.usd:
-        return f"The budget of ${budget.usd:.2f} is used up: ${spent:.4f} spent."
+        return f"The budget of ${_dollars(budget.usd)} is used up: ${spent:.4f} spent."
     room = _money_room(budget, usage, reserve)
     if room is not None and room < LEAST_ANSWER:
-        return f"The budget of ${budget.usd:.2f} does not pay for one more call: ${spent:.4f} is spent."
+        return f"The budget of ${_dollars(budget.usd)} does not pay for one more call: ${spent:.4f} is spent."
     return None
 
 
@@ -89,3 +89,8 @@ def _money_room(budget: Budget, usage: Usage, reserve: Reserve) -> int | None:
     if reserve.usd_per_output_token <= 0:
         return 0 if left < 0 else None  # only what is sent costs something
     return math.floor(min(left / reserve.usd_per_output_token, _PLENTY))
+
+
+def _dollars(usd: float) -> str:
+    """Two places, or four where two would hide what a worker's share is."""
+    return f"{usd:.2f}" if usd == round(usd, 2) else f"{usd:.4f}"

@@ -62,8 +62,9 @@ async def open_context(log: EventLog, site: Site, registry: Registry, state: Ses
         now = Context(recorded.sections)  # made a moment ago, see `first_head`
     else:
         tools = offered(registry, agent)
-        asked = (agent, turn.provider, turn.model, state.system_prompt, tools)
         takes_long = site.own_skills.may_be_at(site.workspace)  # there may be thousands
+        began = queries.first_words(log.db, state.id) if takes_long else ""
+        asked = (agent, turn.provider, turn.model, state.system_prompt, tools, began)
         now = cleaned(log, await asyncio.to_thread(site.context, *asked) if takes_long else site.context(*asked))
     cause = why_anew(state.context, now, turn)
     if recorded is not None and (cause is None or not is_other(recorded, now)):

@@ -142,19 +142,21 @@ class Crew:
                 summary=state.draft.closed_reason,
                 artifacts=self.dispatching.results.artifacts(state.id),
             )
-        worker = state.worker
-        running = state.turn is not None or bool(state.queue)
+        if state.worker is None:  # the table of who worked is ahead of a log that was rebuilt
+            return Work(session_id=state.id, role="", kind="worker", status=state.status, started_at="")
+        running = is_at_work(state)
+        came = self.dispatching.results.recorded(state.id)
         return Work(
             session_id=state.id,
-            role=worker.role if worker else "",
+            role=state.worker.role,
             kind="worker",
-            status="running" if running else state.status,
-            started_at=worker.started_at if worker else "",
+            status="running" if running else came.status,
+            started_at=state.worker.started_at,
             ended_at="" if running else state.updated_at,
-            turns=1,
+            turns=queries.count_turns(self._harness.log.db, state.id),
             cost_usd=state.usage.cost_usd,
-            summary=self.dispatching.results.summary(state.id)[:RECORDED_SUMMARY] if worker else "",
-            artifacts=self.dispatching.results.artifacts(state.id),
+            summary=came.summary[:RECORDED_SUMMARY],
+            artifacts=came.artifacts,
         )
 
 

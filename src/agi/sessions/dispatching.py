@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agi.errors import Conflict, Invalid, NotAllowed
+from agi.errors import Conflict, Invalid, NotAllowed, NotFound
 from agi.protocol import events as ev
 from agi.protocol.commands import CreateSession, PostMessage, UpdateSession
 from agi.protocol.ids import SESSION, new_id
@@ -29,7 +29,7 @@ from agi.sessions.drafts import about_task, budget_of
 from agi.sessions.reserving import fits, is_limited, left_of, more, refuse_too_little, share
 from agi.sessions.work_results import WorkResults
 from agi.views import pool, queries
-from agi.views.state import SessionState
+from agi.views.state import SessionState, TurnState
 
 if TYPE_CHECKING:
     from agi.agents.base import Agent
@@ -201,12 +201,26 @@ class Dispatching:
         mark = self._harness.state(parent).workers.get(state.id) if parent else None
         return mark is not None and mark.call_id == call_id
 
+    def _turn_above(self, state: SessionState) -> TurnState | None:
+        """The turn it works for: where nobody can be asked there, or only so long, a question here waits no longer."""
+        parent = state.worker.parent_session_id if state.worker else ""
+        with contextlib.suppress(NotFound):  # the parent may be gone
+            return self._harness.state(parent).turn if parent else None
+        return None
+
     async def _tell(self, state: SessionState, content: str, *, again: bool, call_id: str) -> None:
         """Give a worker its work; where an agent wants it, the answer has to be a report."""
         worker = state.worker
         for_agent = worker is not None and bool(worker.parent_session_id)
         options: Json | None = {"schema": REPORT_SCHEMA} if for_agent else None
-        message = PostMessage(content=content, auto_run=True, options=options)
+        above = self._turn_above(state)
+        message = PostMessage(
+            content=content,
+            auto_run=True,
+            options=options,
+            on_ask=above.on_ask if above else "wait",
+            approval_timeout_s=above.approval_timeout_s if above else None,
+        )
         posted = await self._harness.post_message(state.id, message)
         budget = state.budget.per_session if state.budget is not None else None
         limited = budget if budget is not None and is_limited(budget) else None

@@ -21,6 +21,7 @@ from agi.workspace.handle import Change, Workspace
 
 MERGE_CONFLICT = "merge_conflict"
 NAMES = ("in the workspace", "by you")
+MARKS = (f"<<<<<<< {NAMES[0]}".encode(), f">>>>>>> {NAMES[1]}".encode())
 TOLD = (
     "Your changes were not taken: these files were changed by somebody else meanwhile.\n{}\n\nWhere both versions are "
     "text, your file now holds them between conflict markers; any other file is as the others have it now. Make each "
@@ -34,6 +35,8 @@ class Clash(Struct, frozen=True):
     path: str
     theirs: bytes | None
     marked: bytes | None
+    unresolved: bool = False
+    """Whether both versions were put before the worker earlier, and still stand there."""
 
 
 class Merging:
@@ -57,8 +60,14 @@ class Merging:
             self._take(draft, path, now, data)
         if self.clashes:
             names = ", ".join(one.path for one in self.clashes[:20])
+            unresolved = all(one.unresolved for one in self.clashes)
+            why = (
+                f"both versions still stand in {names}"
+                if unresolved
+                else f"somebody else changed the same lines of {names}"
+            )
             raise Conflict(
-                f"Nothing was merged: somebody else changed the same lines of {names}.",
+                f"Nothing was merged: {why}.",
                 code=MERGE_CONFLICT,
                 hint="The worker is told; await it, and merge it again.",
             )
@@ -67,7 +76,9 @@ class Merging:
         place, state = draft.look_at_link(path)
         was, there = self._base.get(path), None if state.size else state.digest()
         wanted = None if now is None else now.digest
-        if there == wanted and not state.size:
+        if is_unresolved(data) and not is_unresolved(state.data):
+            self.clashes.append(Clash(path, None if state.size else state.data, data, unresolved=True))
+        elif there == wanted and not state.size:
             self._give_right(draft, place, state, now, was)
         elif there == (None if was is None else was.digest) and not state.size and (now is None or data is not None):
             if data is None:
@@ -103,6 +114,12 @@ class Merging:
     def message(self) -> str:
         """What the worker is told."""
         return TOLD.format("\n".join(f"- {one.path}" for one in self.clashes))
+
+
+def is_unresolved(data: bytes | None) -> bool:
+    """Whether a file holds both versions as `hand_back` put them there: what a worker left so is nobody's work."""
+    lines = data.splitlines() if data is not None and MARKS[0] in data else []
+    return all(mark in lines for mark in MARKS)
 
 
 def _state(state: State, data: bytes, now: Held | None, was: Held | None) -> State:

@@ -42,7 +42,8 @@ async def session_context(
         agent = site.agents.find(state.agent)
         provider, model = await _who(site, agent, state.provider, state.model)
         tools = offered(registry, agent)
-        sections = cleaned(log, site.context(agent, provider, model, state.system_prompt, tools)).sections
+        began = queries.first_words(log.db, state.id)
+        sections = cleaned(log, site.context(agent, provider, model, state.system_prompt, tools, began)).sections
         cause: AssemblyCause = "first_turn"
     else:
         running = state.turn or state.context

@@ -90,9 +90,18 @@ class Site(Struct, frozen=True, kw_only=True):
         return self.config.trusted
 
     def context(
-        self, agent: Agent, provider: str, model: str, session_prompt: str | None, tools: Sequence[ToolDefinition]
+        self,
+        agent: Agent,
+        provider: str,
+        model: str,
+        session_prompt: str | None,
+        tools: Sequence[ToolDefinition],
+        question: str = "",
     ) -> Context:
-        """What a model of this provider is told before anything else, as it is now; a small one is told little."""
+        """What a model of this provider is told before anything else, as it is now; a small one is told little.
+
+        `question` is what the session began with: of more skills than fit, those are listed that are about it.
+        """
         from agi.context.assembling import assemble
         from agi.context.base import SKILLS
         from agi.context.prefix import full_pieces
@@ -105,7 +114,8 @@ class Site(Struct, frozen=True, kw_only=True):
         root, names = self.workspace.root, self.config.context.rules_files
         rules = find_rules(root, names=names, own=self.home_config, home=self.home)
         budgets = self.budgets(provider, model)
-        more = [*self._constitutions(), *rules, *self._skills_told(tools, budgets[SKILLS]), *self._notes_told()]
+        skills = self._skills_told(tools, budgets[SKILLS], question)
+        more = [*self._constitutions(), *rules, *skills, *self._notes_told()]
         pieces = full_pieces(agent, root, session_prompt=session_prompt, tools=tools, more=more)
         return assemble(pieces, budgets)
 
@@ -134,7 +144,7 @@ class Site(Struct, frozen=True, kw_only=True):
             ]  # it costs no turn; `agi notes` says it too
         return [notes_piece([note.text for note in notes])] if notes else []
 
-    def _skills_told(self, tools: Sequence[ToolDefinition], tokens: int) -> list[Piece]:
+    def _skills_told(self, tools: Sequence[ToolDefinition], tokens: int, question: str) -> list[Piece]:
         """The list of skills, for an agent that can load them."""
         can_load = any(tool.name == "skill" for tool in tools)
         if not tokens or not can_load or not self.own_skills.may_be_at(self.workspace):
@@ -143,7 +153,7 @@ class Site(Struct, frozen=True, kw_only=True):
         from agi.skills.catalogue import catalogue  # late: most workspaces have none
 
         found = self.skills().all().skills
-        made = catalogue(found, tokens)
+        made = catalogue(found, tokens, question)
         return [skills_piece(made.text, made.left_out)] if found else []
 
     def nested(self, provider: str, model: str, paths: Sequence[str]) -> Context:

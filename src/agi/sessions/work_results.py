@@ -39,6 +39,14 @@ class _Outcome(Struct, frozen=True):
     output: Raw | UnsetType = UNSET
 
 
+class Recorded(Struct, frozen=True, kw_only=True):
+    """What a task's record keeps of a result."""
+
+    status: str
+    summary: str = ""
+    artifacts: tuple[str, ...] = ()
+
+
 class WorkResults:
     """Reads results."""
 
@@ -74,26 +82,30 @@ class WorkResults:
         return DispatchResult(
             agent_id=agent_id,
             status=_status(turn.status, outcome, report),
-            summary=report.summary[:LONGEST_SUMMARY] if report else self._summary(agent_id, outcome),
+            summary=self._summary(agent_id, outcome, report),
             changes=changes,
-            artifacts=tuple(dict.fromkeys((*(report.artifacts if report else ()), *self.artifacts(agent_id)))),
+            artifacts=self._worth_a_look(agent_id, report),
             verification=outcome.verification,
             usage=usage,
             stop_reason=outcome.stop_reason,
             merge=self._merge(state, changes),
         )
 
-    def summary(self, agent_id: str) -> str:
-        """The last thing a worker said, or why there is nothing; empty while it works."""
+    def recorded(self, agent_id: str) -> Recorded:
+        """The same of a worker that has ended, as far as a task's record keeps it; one that has not is `running`."""
         state = self.worker(agent_id)
         if state.last_turn_id is None:
-            return ""
+            return Recorded(status="canceled")
         turn = queries.turn(self._harness.log.db, agent_id, state.last_turn_id)
         if turn.outcome is None:
-            return ""
+            return Recorded(status="running", artifacts=self.artifacts(agent_id))
         outcome = msgspec.json.decode(turn.outcome, type=_Outcome)
         report = _report(outcome)
-        return report.summary[:LONGEST_SUMMARY] if report else self._summary(agent_id, outcome)
+        return Recorded(
+            status=_status(turn.status, outcome, report),
+            summary=self._summary(agent_id, outcome, report),
+            artifacts=self._worth_a_look(agent_id, report),
+        )
 
     def artifacts(self, session_id: str) -> tuple[str, ...]:
         """The files a session left besides the project's own, as paths from the project's root."""
@@ -104,7 +116,13 @@ class WorkResults:
         )
         return tuple(path for (path,) in rows)
 
-    def _summary(self, agent_id: str, outcome: _Outcome) -> str:
+    def _worth_a_look(self, agent_id: str, report: WorkReport | None) -> tuple[str, ...]:
+        """The files it names, and those it left besides."""
+        return tuple(dict.fromkeys((*(report.artifacts if report else ()), *self.artifacts(agent_id))))
+
+    def _summary(self, agent_id: str, outcome: _Outcome, report: WorkReport | None) -> str:
+        if report is not None:
+            return report.summary[:LONGEST_SUMMARY]
         if outcome.error is not None:
             said = self._last_words(agent_id) if outcome.error.code == "output_invalid" else ""
             told = f"{outcome.error.message} {outcome.error.hint}".strip()
@@ -112,7 +130,7 @@ class WorkResults:
         if outcome.message_id is None:
             return outcome.reason or outcome.note or "It was stopped before it said anything."
         said = self._last_words(agent_id, outcome.message_id)
-        return f"{outcome.note}\n\nIt said: {said}" if outcome.note else said
+        return f"{outcome.note}\n\nIt said: {said}" if outcome.note and said else outcome.note or said
 
     def _last_words(self, agent_id: str, message_id: str = "") -> str:
         messages = self._harness.messages(agent_id, limit=MOST_LISTED, before=None)[0]

@@ -40,11 +40,13 @@ def catalogue(skills: Sequence[Skill], cap_tokens: int = DEFAULT_CAP, query: str
     """List the skills that fit `query` best, in at most so many tokens; empty if there are none or no room for one."""
     if not skills:
         return Catalogue()
-    order = [skill for skill, _ in ranked(skills, query)]
+    order = [skill for skill, _ in ranked(skills, "")]  # where all fit, all sessions begin with the same bytes
     for length in _LENGTHS:
         lines = [_line(skill, length) for skill in order]
         if tokens_of("\n".join((_HEAD, *lines))) <= cap_tokens:
             return _made(order, lines, len(order))
+    order = [skill for skill, _ in ranked(skills, query)]
+    lines = [_line(skill, _LENGTHS[-1]) for skill in order]
     room = cap_tokens * BYTES_PER_TOKEN - len(_HEAD.encode()) - len(_note(len(order), len(order)).encode()) - 1
     count = 0
     while room >= (size := len(lines[count].encode()) + 1):

@@ -167,7 +167,10 @@ _LISTS = {
 
 
 def _looking(team: Team, what: str, words: str) -> TeamTool:
-    return _tool(f"list_{what}", words, Nothing, lambda call, asked: team.look(what))
+    async def look(call: ToolCall, asked: Nothing) -> object:
+        return {what: await team.look(what)}  # a tool's result is an object, in the log and on every surface
+
+    return _tool(f"list_{what}", words, Nothing, look)
 
 
 def _creating(team: Team) -> TeamTool:

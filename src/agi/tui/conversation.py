@@ -11,12 +11,13 @@ from collections.abc import Collection, Sequence
 from msgspec import UNSET
 
 from agi.protocol import events as ev
+from agi.protocol.context import ORIGIN as CONTEXT
 from agi.protocol.events import Event
 from agi.protocol.messages import Message
 from agi.protocol.parts import ErrorPart, Reasoning, Text, ToolCallPart, ToolResultContent, ToolResultPart
 from agi.tui.calls import about, outcome, said_by
 from agi.tui.endings import ending
-from agi.tui.entries import Call, Entry, Said, Thought, Told, Tone
+from agi.tui.entries import Aside, Call, Entry, Said, Thought, Told, Tone
 from agi.tui.times import clock
 
 CUT = {
@@ -37,6 +38,8 @@ class Conversation:
         self._known: set[str] = set()
         self._parts: dict[str, list[str]] = {}
         self._speaker = ""
+        self._agent = ""
+        """Who answers, as far as a turn was heard to begin."""
         self._told = 0
         self._queued: set[str | None] = set()
         """The turns that have not begun."""
@@ -100,7 +103,8 @@ class Conversation:
                 return True
             case ev.MessageSteered(message_id=message_id):
                 return self._begin(event, message_id)
-            case ev.TurnStarted(message_id=message_id):
+            case ev.TurnStarted(message_id=message_id, agent=agent):
+                self._agent = agent
                 self._queued.discard(event.turn_id)
                 return self._begin(event, message_id)
             case ev.ModelOutputDelta() as data:
@@ -150,6 +154,8 @@ class Conversation:
     def _part(self, message: Message, part: object, id: str, head: str) -> bool:
         """Add one part; tells whether it made an entry."""
         match part:
+            case Text(text=text) if message.origin == CONTEXT:
+                self._put(Aside(id, text, by_user=True))
             case Text(text=text) if text.strip():
                 self._put(Said(id, text, head=head, by_user=message.role == "user"))
             case Reasoning(text=text) if text.strip():
@@ -189,7 +195,7 @@ class Conversation:
         entry = self._by_id.get(data.part_id)
         if not isinstance(entry, Said):
             kind = Thought if data.kind == "reasoning" else Said
-            head = f"agent · {clock(event.ts)}" if self._speaker != "agent" else ""
+            head = f"{self._agent or 'agent'} · {clock(event.ts)}" if self._speaker != "agent" else ""
             self._speaker = "agent"
             entry = kind(data.part_id, "", head=head, live=True)
             self._put(entry)

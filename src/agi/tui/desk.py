@@ -30,6 +30,8 @@ PAGE = 100
 """Messages that are fetched at once."""
 LONGEST_PROMPT = 1_000_000
 """Characters that a draft takes as a prompt; a longer one goes the way of messages with files."""
+BELOW = ("worker_started", "worker_completed", "turn_completed", "turn_failed", "turn_canceled")
+"""After these, a worker that asked may do so no longer."""
 REACH_BACK = 1000
 """Events before the end that are heard again where a turn runs: the text it is saying is in no message yet."""
 
@@ -65,11 +67,13 @@ class Desk:
         """How much models take in, by name."""
         self.percent: float | None = None
         """How full the window is, as the daemon says."""
-        self.drafts = Drafts(daemon, changed)
+        self.drafts = Drafts(daemon, self._pool_changed)
         self._changed = changed
         self._link: Link | None = None
         self._older = asyncio.Lock()
         self._measuring: asyncio.Task[None] | None = None
+        self._looking: asyncio.Task[None] | None = None
+        self._look_again = False
         client.watch_connection(self._connection)
 
     @property
@@ -112,9 +116,10 @@ class Desk:
         """Let go of everything but the client."""
         await self.leave()
         await self.drafts.close()
-        if self._measuring is not None:
-            self._measuring.cancel()
-            await asyncio.gather(self._measuring, return_exceptions=True)
+        for task in (self._measuring, self._looking):
+            if task is not None:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
 
     async def older(self) -> int:
         """Fetch a page of earlier messages; gives how many entries came."""
@@ -241,8 +246,33 @@ class Desk:
             self.busy_since = None
         if event.type in ("turn_completed", "turn_failed", "turn_canceled", "context_compacted") and not replayed:
             self._measure()
+        if (event.type == "worker_waiting" and not replayed) or (standing.asked_below and event.type in BELOW):
+            self._look_below()
         if is_new or drawn:
             self._changed()
+
+    def _pool_changed(self) -> None:
+        """Who is alive does something else: perhaps a worker's question was answered elsewhere."""
+        if self.standing is not None and self.standing.asked_below:
+            self._look_below()
+        self._changed()
+
+    def _look_below(self) -> None:
+        """Ask what workers ask; the session's own log says only that they do."""
+        self._look_again = True
+        if self._looking and not self._looking.done():
+            return
+
+        async def ask() -> None:
+            while self._look_again and self.standing is not None:
+                self._look_again, standing = False, self.standing
+                try:
+                    standing.hear_below((await self.client.session(standing.session.id)).pending_approvals)
+                except AgiError:
+                    return  # the connection says so itself, and the next word looks again
+                self._changed()
+
+        self._looking = asyncio.create_task(ask())
 
     def _measure(self) -> None:
         """Ask how full the window is, where the daemon can tell."""

@@ -13,7 +13,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from agi.tui.entries import Call, Entry, Said, Thought, Told
+from agi.tui.entries import Aside, Call, Entry, Said, Thought, Told
 from agi.tui.markdown import blocks, drawn, plain
 from agi.tui.safe import one_line, shown
 from agi.tui.times import lasting
@@ -66,7 +66,10 @@ def draw(entry: Entry, look: Look) -> list[Strip]:
     head = _head(entry, look) if entry.head else [Strip([])] if entry.gap else []
     match entry:
         case Thought():
-            body = _thought(entry, look)
+            words = len(entry.text.split())
+            body = _folded(entry, look, f"thought · {words} {'word' if words == 1 else 'words'}")
+        case Aside():
+            body = _folded(entry, look, f"told the model about the workspace · {len(entry.text.splitlines())} lines")
         case Said():
             body = _said(entry, look)
         case Call():
@@ -118,13 +121,12 @@ def _block(text: str, width: int, palette: Palette) -> list[Strip]:
     return _lines(drawn(text, width, palette))
 
 
-def _thought(entry: Said, look: Look) -> list[Strip]:
+def _folded(entry: Said, look: Look, about: str) -> list[Strip]:
+    """One line that says what it is, or all of it where everything is unfolded."""
     faint = style(look.palette, "faint", "", "italic")
     if not look.unfolded:
-        words = len(entry.text.split())
         last = one_line(entry.text[-200:].rpartition("\n")[2], 80) if entry.live else ""
-        text = f"… thinking: {last}" if entry.live else f"▸ thought · {words} {'word' if words == 1 else 'words'}"
-        return [_line(look, (text, faint))]
+        return [_line(look, (f"… thinking: {last}" if entry.live else f"▸ {about}", faint))]
     made = plain(shown(entry.text).strip(), look.width - 2 * MARGIN - 2, look.palette)
     return [Strip([Segment(" " * (MARGIN + 2)), *Segment.apply_style(line, faint)]) for line in made]
 

@@ -71,6 +71,12 @@ class Thought(Said):
     __slots__ = ()
 
 
+class Aside(Said):
+    """Something the harness told the model beside the conversation, such as a map; folded to a line like a thought."""
+
+    __slots__ = ()
+
+
 class Call(Entry):
     """A tool that was called, with what came of it."""
 

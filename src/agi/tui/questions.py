@@ -68,8 +68,9 @@ class Question:
 
     @property
     def title(self) -> str:
-        """Who wants what."""
-        return f"{exact(self.asked.name)} wants to run"
+        """Who wants what; of a worker, with those it works for."""
+        who = "" if self.asked.path is UNSET else f"{exact(' › '.join(self.asked.path))}: "
+        return f"{who}{exact(self.asked.name)} wants to run"
 
     @property
     def facts(self) -> str:

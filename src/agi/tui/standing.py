@@ -6,7 +6,10 @@ May import: protocol, tui.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
+from msgspec import UNSET
 
 from agi.protocol import events as ev
 from agi.protocol.events import Event, Verification, in_todays_words
@@ -49,6 +52,20 @@ class Standing:
     def waits_for_you(self) -> bool:
         """Whether somebody has to answer something."""
         return bool(self.pending) or self.preflight is not None
+
+    @property
+    def asked_below(self) -> bool:
+        """Whether one of the questions is a worker's."""
+        return any(one.session_id is not UNSET for one in self.pending.values())
+
+    def hear_below(self, pending: Sequence[PendingApproval]) -> None:
+        """What workers ask, as the session has it now: their questions and answers are in logs of their own."""
+        own = {id: one for id, one in self.pending.items() if one.session_id is UNSET}
+        below = {one.tool_call_id: one for one in pending if one.session_id is not UNSET}
+        if own | below != self.pending:
+            self.pending = own | below
+            if self.activity in ("running", "waiting_approval"):
+                self._go_on()
 
     def hear(self, event: Event) -> bool:
         """Take notice of an event; tells whether something changed."""

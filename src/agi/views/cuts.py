@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 
+import msgspec
 from msgspec import Struct
 
 from agi.errors import Conflict, Invalid, NotFound
@@ -14,13 +15,19 @@ from agi.protocol.commands import ForkSession
 from agi.views import queries
 from agi.views.tables import QUEUED
 
-_MESSAGE = "SELECT role, position, dropped FROM messages WHERE session_id=? AND id=?"
+_MESSAGE = "SELECT role, position, dropped, turn_id FROM messages WHERE session_id=? AND id=?"
 _WHOLE = (
     "SELECT seq FROM events WHERE session_id=? AND seq>=? AND type='model_output_completed'"
     " AND json_extract(data, '$.message.id')=? ORDER BY seq LIMIT 1"
 )
 _BEGAN = "SELECT min(seq) FROM events WHERE session_id=? AND turn_id=? AND type='turn_started'"
 _ENDED = "SELECT max(seq) FROM events WHERE session_id=? AND turn_id=?"
+
+
+class _Outcome(Struct, frozen=True):
+    """How a turn ended, as far as a fork needs it."""
+
+    message_id: str | None = None
 
 
 class Cut(Struct, frozen=True, kw_only=True):
@@ -62,7 +69,7 @@ def _at_message(db: sqlite3.Connection, session_id: str, message_id: str, end: i
             code="message_not_found",
             hint="GET …/messages lists them, as does `agi sessions show SESSION --ids`.",
         )
-    role, position, dropped = row
+    role, position, dropped, turn_id = row
     if dropped or position >= QUEUED:
         text = "That message was dropped from the queue." if dropped else "That message still waits for its turn."
         raise Conflict(text, code="message_not_said", hint="Fork at one that is part of the conversation.")
@@ -73,8 +80,20 @@ def _at_message(db: sqlite3.Connection, session_id: str, message_id: str, end: i
         return Cut(seq=seq, without_message=message_id if before else "", with_message="" if before else message_id)
     if before:
         return Cut(seq=position - 1)
+    if turn_id and _ends_turn(db, session_id, turn_id, message_id):
+        return _at_turn(
+            db, session_id, turn_id, end, before=False
+        )  # it was answered: nothing of the turn is left to do
     whole = db.execute(_WHOLE, (session_id, position, message_id)).fetchone() if role == "assistant" else (position,)
     return Cut(seq=whole[0] if whole else end)  # one that is still being written is taken as far as it came
+
+
+def _ends_turn(db: sqlite3.Connection, session_id: str, turn_id: str, message_id: str) -> bool:
+    """Whether a message is the answer with which its turn was completed."""
+    turn = queries.turn(db, session_id, turn_id)
+    if turn.status != "completed" or turn.outcome is None:
+        return False
+    return msgspec.json.decode(turn.outcome, type=_Outcome).message_id == message_id
 
 
 def _starts_turn(db: sqlite3.Connection, session_id: str, seq: int) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 
 import msgspec
 from msgspec import Struct
@@ -22,6 +23,7 @@ from agi.protocol.parts import (
     ToolCallPart,
     ToolResultContent,
     ToolResultPart,
+    plain_text,
 )
 from agi.protocol.resources import ResourceTag
 from agi.protocol.sessions import TurnOptions, TurnStatus
@@ -53,6 +55,8 @@ _FORKS = (
     "SELECT s.state FROM forks f JOIN sessions s ON s.id=f.session_id WHERE f.ancestor=? AND f.generation=1"
     " AND (s.updated_at, s.id)<(?, ?) ORDER BY s.updated_at DESC, s.id DESC LIMIT ?"
 )
+_FIRST_SAID = "SELECT id FROM messages WHERE session_id=? AND role='user' AND NOT dropped ORDER BY position LIMIT 1"
+_OF_MESSAGE = JOINED + ' WHERE m.session_id=? AND m.id=? ORDER BY p."index"'
 _OF_TURN = JOINED + ' WHERE m.session_id=? AND m.turn_id=? ORDER BY m.position, p."index"'
 _decode_state = msgspec.json.Decoder(SessionState).decode
 _decode_asked = msgspec.json.Decoder(TurnOptions).decode
@@ -127,8 +131,21 @@ def list_sessions(
 ) -> list[SessionState]:
     """Sessions, most recently touched first."""
     time, session_id = before or (_END, "")
-    rows = db.execute(_ALL_RECENT if unlisted else _RECENT, (time, session_id, limit))
-    return [_decode_state(row[0]) for row in rows]
+    return _readable(db, _ALL_RECENT if unlisted else _RECENT, (time, session_id), limit)
+
+
+def _readable(db: sqlite3.Connection, query: str, values: tuple[object, ...], limit: int) -> list[SessionState]:
+    """One damaged row hides its own session from lists, and no other; a short page is the last one all the same."""
+    most = limit
+    while True:
+        rows = db.execute(query, (*values, most)).fetchall()
+        found: list[SessionState] = []
+        for (state,) in rows:
+            with suppress(msgspec.MsgspecError):
+                found.append(_decode_state(state))
+        if len(found) >= limit or len(rows) < most:
+            return found[:limit]
+        most += len(rows) - len(found)
 
 
 def place_of(state: SessionState) -> Before:
@@ -138,14 +155,13 @@ def place_of(state: SessionState) -> Before:
 
 def sessions_of(db: sqlite3.Connection, resource: ResourceTag, folder: str | None, limit: int) -> list[SessionState]:
     """The sessions of a resource, most recently touched first; with `folder`, also those others began there."""
-    rows = db.execute(_OF_RESOURCE, (resource.kind, resource.name, folder, limit))
-    return [_decode_state(row[0]) for row in rows]
+    return _readable(db, _OF_RESOURCE, (resource.kind, resource.name, folder), limit)
 
 
 def list_forks(db: sqlite3.Connection, session_id: str, *, limit: int, before: Before | None) -> list[SessionState]:
     """The sessions that were forked from one, most recently touched first."""
     time, last = before or (_END, "")
-    return [_decode_state(row[0]) for row in db.execute(_FORKS, (session_id, time, last, limit))]
+    return _readable(db, _FORKS, (session_id, time, last), limit)
 
 
 def unneeded(db: sqlite3.Connection, session_ids: Iterable[str]) -> list[str]:
@@ -291,6 +307,13 @@ def turn(db: sqlite3.Connection, session_id: str, turn_id: str) -> Turn:
 def count_turns(db: sqlite3.Connection, session_id: str) -> int:
     """How many turns a session has had, those in line included."""
     return int(db.execute("SELECT count(*) FROM turns WHERE session_id=?", (session_id,)).fetchone()[0])
+
+
+def first_words(db: sqlite3.Connection, session_id: str) -> str:
+    """The text a session began with: what was asked first of all that still counts; empty before that."""
+    row = db.execute(_FIRST_SAID, (session_id,)).fetchone()
+    said = gather_messages(session_id, db.execute(_OF_MESSAGE, (session_id, row[0]))) if row else []
+    return plain_text(said[0].parts) if said else ""
 
 
 def turn_messages(db: sqlite3.Connection, session_id: str, turn_id: str) -> list[Message]:

@@ -50,7 +50,7 @@ export class Drawing {
 
   #part(row, part, html) {
     switch (part.type) {
-      case "text": return row.message.role === "user" ? el("div", { class: "prose said" }, part.text) : this.#text(row, part, html);
+      case "text": return row.message.origin === "context" ? this.#aside(part) : row.message.role === "user" ? el("div", { class: "prose said" }, part.text) : this.#text(row, part, html);
       case "reasoning": return this.#reasoning(row, part);
       case "tool_call": return this.card(part.content.id);
       case "image": return picture(part, this.app);
@@ -86,6 +86,16 @@ export class Drawing {
     node.firstChild.textContent = row.message.status === "pending" && row.parts.size === 1 ? "Reasoning …" : "Reasoning";
     node.lastChild.textContent = part.text;
     return node;
+  }
+
+  /** What the harness told the model beside the conversation, such as a map: there for who wants to see it. */
+  #aside(part) {
+    const key = part.id;
+    if (!this.thoughts.has(key)) {
+      const lines = part.text.split("\n").length;
+      this.thoughts.set(key, el("details", { class: "reasoning", data: { part: key } }, el("summary", {}, `Told the model about the workspace · ${lines} lines`), el("div", { class: "prose thought" }, part.text)));
+    }
+    return this.thoughts.get(key);
   }
 
   card(id) {
