@@ -42,9 +42,13 @@ class Held:
     def wait(self, seconds: float | None = None) -> int | None:
         """Wait for its end, and say how the command ended; minus a signal's number if that ended it."""
         if self.returncode is None and self.line.wait(seconds):
-            _, told, ending = self.line.hear().rpartition(ENDED_ALL)
-            self.returncode = int(ending) if told else -signal.SIGKILL
+            self.collect()
         return self.returncode
+
+    def collect(self) -> None:
+        """It has ended: what it said last tells how; one that said nothing was killed."""
+        _, told, ending = self.line.hear().rpartition(ENDED_ALL)
+        self.returncode = int(ending) if told else -signal.SIGKILL
 
     def signal(self, number: int) -> bool:
         """Ask it to end all, or to do so at once, or nothing (0); False if it is over."""

@@ -44,13 +44,14 @@ def hold(order: dict[str, Any], line: int, folder: int, streams: list[int], sign
         os._exit(_FAILED)
     try:
         os.fchdir(folder)
-        command = _Command(_begin(order, line, streams), line, signals)
-        os.chdir("/")
+        pid = _begin(order, line, streams)
     except BaseException as problem:
         os.write(streams[1], f"The sandbox failed: {problem}\n".encode())
         os._exit(_FAILED)
+    os.chdir("/")
     for fd in (folder, *streams):
         os.close(fd)  # the pipes end with the command, not with us
+    command = _Command(pid, line, signals)
     command.wait(order["grace"])
     left = command.goes_on_after(order["drain"])
     if left:
@@ -85,9 +86,7 @@ def _spawn(order: dict[str, Any], streams: list[int]) -> int:
     first = (os.POSIX_SPAWN_DUP2, given[0], 0) if given else (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDWR, 0)
     actions = [first, (os.POSIX_SPAWN_DUP2, out, 1), (os.POSIX_SPAWN_DUP2, err, 2)]
     argv, env = order["argv"], order["env"]
-    return os.posix_spawn(
-        argv[0], argv, env, file_actions=actions, setsid=True, setsigmask=(), setsigdef=_DEFAULTS
-    )
+    return os.posix_spawn(argv[0], argv, env, file_actions=actions, setsid=True, setsigmask=(), setsigdef=_DEFAULTS)
 
 
 def _run(order: dict[str, Any], line: int, streams: list[int]) -> NoReturn:

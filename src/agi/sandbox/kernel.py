@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import stat
 import sys
 from collections.abc import Iterable
 from typing import Any
@@ -71,7 +72,7 @@ def shut_in(rules: dict[str, Any]) -> None:
             fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
         except OSError:
             continue  # what is not there cannot be allowed
-        if not os.path.isdir(path):
+        if not stat.S_ISDIR(os.fstat(fd).st_mode):
             rights &= rules["on_files"]
         rule = rights.to_bytes(8, sys.byteorder) + fd.to_bytes(4, sys.byteorder)
         _call(_ADD_RULE, ruleset, _RULE_PATH_BENEATH, rule, 0)

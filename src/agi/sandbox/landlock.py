@@ -136,13 +136,19 @@ def _allowed(places: Places, confinement: Confinement, tmp: str, files: int) -> 
 
 def _without(place: str, veiled: Collection[str]) -> Iterator[str]:
     """The fewest places that make up all of one but what is veiled of it."""
-    if place in veiled or os.path.islink(place):
-        return
-    if any(within(one, place) for one in veiled):
-        for name in os.listdir(place):
-            yield from _without(os.path.join(place, name), veiled)
-    else:
+    if place not in veiled and not os.path.islink(place):
+        yield from _parts(place, veiled)
+
+
+def _parts(place: str, veiled: Collection[str]) -> Iterator[str]:
+    inside = [one for one in veiled if within(one, place)]
+    if not inside:
         yield place
+        return
+    with os.scandir(place) as entries:
+        for entry in entries:
+            if entry.path not in inside and not entry.is_symlink():
+                yield from _parts(entry.path, inside)
 
 
 def _private_folder(wrapped: Wrapped, confinement: Confinement) -> str:

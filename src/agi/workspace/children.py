@@ -30,7 +30,10 @@ class Process(Protocol):
     returncode: int | None
 
     def wait(self) -> int | None:
-        """Wait for its end and collect it."""
+        """Wait for its end."""
+
+    def collect(self) -> None:
+        """It has ended: find out how, without waiting."""
 
     def signal(self, number: int) -> bool:
         """Send a signal to it and its group, 0 to send none; False if nobody is left."""
@@ -42,6 +45,10 @@ Start = Callable[[Path, Sequence[int]], Process]
 
 class Spawned(subprocess.Popen[bytes]):
     """A child of ours, the first in a session and a group of its own."""
+
+    def collect(self) -> None:
+        """It has ended: nobody else may wait for it."""
+        self.wait()
 
     def signal(self, number: int) -> bool:
         """Send a signal to its whole group, 0 to send none; False if nobody is left in it."""
@@ -232,7 +239,7 @@ class Child:
     def _collect(self, pidfd: int) -> None:
         self._loop.remove_reader(pidfd)
         os.close(pidfd)
-        self._process.wait()
+        self._process.collect()
         self._note_exit()
 
     def _note_exit(self) -> None:
