@@ -140,13 +140,13 @@ async def _steps(running: Daemon, turns: int) -> tuple[float, float]:
         await _turn(client, session)
         total = 0
         costs.collect()
-        before, began = cpu_ms(running.pid), time.perf_counter()
+        before, began = costs.cpu_ms(running.pid), time.perf_counter()
         for _ in range(turns):
             session = await _session(client)
             await _turn(client, session)
             total += 51
         wall = (time.perf_counter() - began) * 1000
-        return (cpu_ms(running.pid) - before + costs.collect()) / total, wall / total
+        return (costs.cpu_ms(running.pid) - before + costs.collect()) / total, wall / total
 
 
 async def _crowd(running: Daemon) -> tuple[float, float]:
@@ -154,10 +154,10 @@ async def _crowd(running: Daemon) -> tuple[float, float]:
         await _turn(client, await _session(client))
         sessions = [await _session(client) for _ in range(20)]
         costs.collect()
-        before, began = cpu_ms(running.pid), time.perf_counter()
+        before, began = costs.cpu_ms(running.pid), time.perf_counter()
         await asyncio.gather(*(_turn(client, session) for session in sessions))
         wall = time.perf_counter() - began
-        return (cpu_ms(running.pid) - before + costs.collect()) / 1000, wall
+        return (costs.cpu_ms(running.pid) - before + costs.collect()) / 1000, wall
 
 
 def first_delta() -> list[Row]:

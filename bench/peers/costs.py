@@ -18,6 +18,7 @@ from typing import NamedTuple
 TICK = os.sysconf("SC_CLK_TCK")
 PAGE_MB = os.sysconf("SC_PAGE_SIZE") / 1024 / 1024
 PATIENCE_S = 120.0
+DETACHED_S = 1.0
 _SUBREAPER = 36
 OWN: set[int] = set()
 """Processes that somebody here waits for."""
@@ -53,6 +54,7 @@ def run(command: tuple[str, ...], env: dict[str, str], cwd: Path, expect: str = 
     wall = (time.perf_counter() - began) * 1000
     watch.over.set()
     watch.join()
+    _wait_for_detached()
     left = _end_the_rest(pid)
     said = os.pread(out, 1_000_000, 0).decode(errors="replace")
     os.close(out)
@@ -123,6 +125,24 @@ def _end_the_rest(session: int) -> float:
     return used
 
 
+def detached() -> list[int]:
+    """Who left its starter and session for good and so came to us, and still runs: a helper, say, that commands are
+    forked from. Who we started ourselves is the first of its session, or in ours."""
+    found, ours, our_session = [], os.getpid(), os.getsid(0)
+    for pid in children(ours):
+        state, parent, session = standing(pid)
+        if parent == ours and state not in ("", "Z") and session not in (our_session, pid) and pid not in OWN:
+            found.append(pid)
+    return found
+
+
+def _wait_for_detached() -> None:
+    """Such a one ends a moment after the program it belongs to, and is counted when it has."""
+    until = time.monotonic() + DETACHED_S
+    while detached() and time.monotonic() < until:
+        time.sleep(0.002)
+
+
 def collect() -> float:
     """Collect whoever came to us and has ended; gives the CPU ms they used."""
     return _end_the_rest(-1)
@@ -143,18 +163,30 @@ def tree(pid: int) -> list[int]:
     while todo:
         one = todo.pop()
         found.append(one)
-        try:
-            for task in os.listdir(f"/proc/{one}/task"):
-                todo += map(int, Path(f"/proc/{one}/task/{task}/children").read_text().split())
-        except OSError:
-            pass
+        todo += children(one)
     return found
 
 
+def children(pid: int) -> list[int]:
+    """Those right below a process."""
+    found: list[int] = []
+    try:
+        for task in os.listdir(f"/proc/{pid}/task"):
+            found += map(int, Path(f"/proc/{pid}/task/{task}/children").read_text().split())
+    except OSError:
+        pass
+    return found
+
+
+def everyone(pid: int) -> list[int]:
+    """A tree and whoever has left it."""
+    return tree(pid) + [one for left in detached() for one in tree(left)]
+
+
 def rss_mb(pid: int) -> float:
-    """Resident memory of a tree."""
+    """Resident memory of a tree and of who left it."""
     found = 0.0
-    for one in tree(pid):
+    for one in everyone(pid):
         try:
             found += int(Path(f"/proc/{one}/statm").read_text().split()[1]) * PAGE_MB
         except (OSError, IndexError):
@@ -163,9 +195,9 @@ def rss_mb(pid: int) -> float:
 
 
 def cpu_ms(pid: int) -> float:
-    """CPU of a tree, of what ended in it too (ticks of 10 ms)."""
+    """CPU of a tree and of who left it, of what ended in it too (ticks of 10 ms)."""
     found = 0.0
-    for one in tree(pid):
+    for one in everyone(pid):
         try:
             fields = Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()
         except OSError:

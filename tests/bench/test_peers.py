@@ -2,8 +2,10 @@
 
 import asyncio
 import os
+import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from bench.peers import costs, installing, report
@@ -16,6 +18,7 @@ from bench.peers.run import Keeper
 
 from agi.net.http import HttpClient
 
+ROOT = Path(__file__).parents[2]
 FIELD = report.Field("agi", ("floor", "agi, no sandbox"), {"chunk_cpu": ["quiet"]})
 BY_KEY = {column.key: column for column in COLUMNS}
 
@@ -157,6 +160,33 @@ def test_the_whole_tree_of_a_run_is_counted_and_nothing_of_it_is_left(tmp_path):
     assert cost.cpu_ms > 20
     assert cost.peak_mb > 5
     _wait_until_gone(int((tmp_path / "pid").read_text()))
+
+
+DETACHING = """
+import os, sys, time
+gone, ours = os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.close(ours)
+        os.read(gone, 1)  # until who started us has ended
+        until = time.process_time() + 0.05
+        while time.process_time() < until: pass
+    os._exit(0)
+os.wait()
+print("word0")
+"""
+
+
+def test_who_left_the_tree_for_good_is_counted_too(tmp_path):
+    """As a helper that is nobody's child, and ends when its daemon does."""
+    code = (
+        "import sys; from pathlib import Path; from bench.peers import costs; costs.adopt_orphans();"
+        "print(costs.run((sys.executable, '-c', sys.argv[1]), {}, Path('/'), expect='word0').cpu_ms)"
+    )
+    said = subprocess.run([sys.executable, "-c", code, DETACHING], capture_output=True, text=True, check=True, cwd=ROOT)
+
+    assert float(said.stdout) >= 50
 
 
 def _wait_until_gone(pid: int) -> None:

@@ -24,7 +24,7 @@ from agi.protocol.mcp import McpServer
 from agi.sandbox.base import Confinement, Limits
 from agi.sandbox.cell import Cell
 from agi.sandbox.ladder import Ladder
-from agi.sandbox.survivors import descendants
+from agi.sandbox.survivors import CHILD_MARKER, descendants, marked
 from agi.tools.base import Registry, ToolCall, ToolContext, ToolResult
 from agi.tools.builtin import builtin_tools
 from agi.workspace.handle import Workspace
@@ -60,6 +60,7 @@ class World:
         self.settings = McpSettings()
         self.learned: list[str] = []
         self.heard: list[tuple[str, str]] = []
+        self._watchers: set[int] = set()
         self.servers = McpServers(self.home, self.env, lambda *found: self.learned.extend(found))
 
     def name(self, **servers: Any) -> None:
@@ -132,15 +133,25 @@ class World:
         return one
 
     def processes(self) -> set[int]:
-        """Every process that descends from this one and is a server of these tests."""
-        return {pid for pid in descendants(os.getpid()) if _is_server(pid)}
+        """Every server of these tests that was started by this process, and who watches over one, or ever did."""
+        found = descendants(os.getpid()) | marked(CHILD_MARKER, [str(os.getpid())])
+        servers = {pid for pid in found if _mentions(pid, str(HERE))}
+        self._watchers = {pid for pid in self._watchers | set(map(_parent, servers)) if _mentions(pid, ".nursery")}
+        return servers | self._watchers
 
 
-def _is_server(pid: int) -> bool:
+def _mentions(pid: int, word: str) -> bool:
     try:
-        return str(HERE).encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
+        return word.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return False
+
+
+def _parent(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
 
 
 def text(result: ToolResult) -> str:

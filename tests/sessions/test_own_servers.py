@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from agi.sandbox.survivors import descendants
+from agi.sandbox.survivors import CHILD_MARKER, descendants, marked
 from agi.testing.box import daemon_in_a_box, eventually
 from agi.trust import set_trust
 
@@ -31,9 +31,33 @@ def name(folder: Path, **servers: Any) -> None:
     (folder / "home" / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
 
 
+def started_by(pid: int) -> set[int]:
+    """Every process that was started by one, who watches over it, and who forks those: they are nobody's children."""
+    found = descendants(pid) | marked(CHILD_MARKER, [str(pid)])
+    edge = set(found)
+    while edge:
+        edge = {above for above in map(_parent, edge) if _mentions(above, b".nursery")} - found
+        found |= edge
+    return found
+
+
+def _parent(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
+
+
+def _mentions(pid: int, word: bytes) -> bool:
+    try:
+        return word in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
 def servers() -> set[int]:
     found = set()
-    for pid in descendants(os.getpid()):
+    for pid in started_by(os.getpid()):
         try:
             if str(RAW).encode() in Path(f"/proc/{pid}/cmdline").read_bytes():
                 found.add(pid)
@@ -175,7 +199,7 @@ def test_a_killed_daemon_leaves_no_server(tmp_path: Path) -> None:
     process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE)
     assert process.stdout is not None
     assert process.stdout.readline() == b"ready\n"
-    family = descendants(process.pid)
+    family = started_by(process.pid)
     assert len(family) >= 5  # two servers, who watches over each, and a child
     process.send_signal(signal.SIGKILL)
     process.wait()

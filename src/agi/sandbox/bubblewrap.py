@@ -18,7 +18,7 @@ from agi.sandbox.base import Confinement
 from agi.sandbox.homes import within
 from agi.sandbox.identity import git_identity
 from agi.sandbox.inner import guarded_by_shell
-from agi.sandbox.landlock import through_shim, watch_over
+from agi.sandbox.landlock import watch_over
 from agi.sandbox.limits import wanted
 from agi.sandbox.mounts import Mounts
 from agi.sandbox.nested import Nested
@@ -94,12 +94,12 @@ class Bubblewrap(Struct, frozen=True, kw_only=True):
 
 
 def _through_gate(wrapped: Wrapped, confinement: Confinement, argv: Sequence[str]) -> list[str]:
-    from agi.sandbox.gate import PORT, Gate  # late: most commands have no network
+    from agi.sandbox.gate import Gate  # late: most commands have no network
     from agi.sandbox.hosts import Hosts
     from agi.sandbox.proxy import Proxy
 
     gate = Gate(Proxy(Hosts(confinement.hosts, confinement.denied_hosts)), wrapped)
-    return through_shim(wrapped, {"duty": "gate", "port": PORT, "channel": gate.channel}, argv)
+    return gate.through(argv)
 
 
 def _watch_links(wrapped: Wrapped, confinement: Confinement, places: Places) -> None:

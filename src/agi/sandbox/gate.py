@@ -1,18 +1,23 @@
 """The gate in a wall without doors: a listening socket that was made inside a sandbox and is served by the daemon.
 
-A socket belongs to the network it was made in, whoever holds it. The shim makes one on the sandbox's own loopback and
-hands it out; nothing else of the daemon is reachable from inside, and nothing of ours stays there. May import: sandbox.
+A socket belongs to the network it was made in, whoever holds it. A small program makes one on the sandbox's own
+loopback and hands it out; nothing else of the daemon is reachable from inside, and nothing of ours stays there. May
+import: sandbox.
 """
 
 from __future__ import annotations
 
 import asyncio
 import socket
+import sys
+from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 
 from agi.sandbox.proxy import LONGEST_HEAD, Proxy
 from agi.sandbox.wrapped import Wrapped
 
+SHIM = Path(__file__).with_name("shim.py")
 PORT = 3128
 """Where the proxy is, on a loopback that is the command's alone."""
 
@@ -25,7 +30,7 @@ class Gate:
         self._ours, inner = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._ours.setblocking(False)
         self.channel = inner.fileno()
-        """The descriptor on which the shim hands the door out."""
+        """The descriptor on which the door is handed out."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
         wrapped.pass_fds.append(self.channel)
@@ -34,6 +39,10 @@ class Gate:
         wrapped.on_start.append(self._open)
         wrapped.notes.append(proxy.notes)
         wrapped.env.update(_variables())
+
+    def through(self, argv: Sequence[str]) -> list[str]:
+        """The command behind the door; -I and -S keep the workspace and the environment out of who makes it."""
+        return [sys.executable, "-I", "-S", str(SHIM), str(PORT), str(self.channel), *argv]
 
     def _open(self, pid: int) -> None:
         self._loop = asyncio.get_running_loop()

@@ -17,7 +17,8 @@ from agi.errors import Unavailable
 from agi.sandbox.base import Confinement, Limits, Rung
 from agi.sandbox.bubblewrap import Bubblewrap
 from agi.sandbox.cgroups import Groups, find_groups
-from agi.sandbox.landlock import Shim, landlock_version
+from agi.sandbox.helper import Helper
+from agi.sandbox.landlock import Landlock, landlock_version
 from agi.sandbox.plain import Plain
 from agi.sandbox.syscalls import PROCESSORS
 from agi.sandbox.trusted import find_trusted
@@ -53,6 +54,7 @@ class Ladder:
         self._mode = mode
         self._found: tuple[Rung, Wrapper] | None = None
         self._groups: Groups | None = None
+        self._helper = Helper()
         self._lock = threading.Lock()
         """It may be tried out by two threads at once; one of them waits."""
 
@@ -66,7 +68,8 @@ class Ladder:
         self._found = None
 
     def close(self) -> None:
-        """Give back what commands were limited with."""
+        """Give back what commands were limited with and started by."""
+        self._helper.close()
         if self._groups is not None:
             self._groups.close()
 
@@ -97,16 +100,16 @@ class Ladder:
 
     def _climb(self) -> tuple[Rung, Wrapper]:
         if self._mode == "off":
-            return Rung(name="none", gaps=(_NO_RUNG,), why=("switched off (sandbox.mode)",)), _unconfined()
+            return Rung(name="none", gaps=(_NO_RUNG,), why=("switched off (sandbox.mode)",)), self._unconfined()
         bubblewrap, why_not = self._try_bubblewrap()
         if bubblewrap is not None:
             return Rung(name="bubblewrap", gaps=(*_BUBBLEWRAP_GAPS, *self._limit_gaps(bubblewrap))), bubblewrap
-        shim, why_not_either = self._try_landlock()
-        if shim is not None:
-            since = tuple(gap for version, gap in _SINCE.items() if shim.version < version)
+        landlock, why_not_either = self._try_landlock()
+        if landlock is not None:
+            since = tuple(gap for version, gap in _SINCE.items() if landlock.version < version)
             gaps = (*_LANDLOCK_GAPS, *since, *self._limit_gaps(None))
-            return Rung(name="landlock", gaps=gaps, why=(why_not,)), shim
-        return Rung(name="none", gaps=(_NO_RUNG,), why=(why_not, why_not_either)), _unconfined()
+            return Rung(name="landlock", gaps=gaps, why=(why_not,)), landlock
+        return Rung(name="none", gaps=(_NO_RUNG,), why=(why_not, why_not_either)), self._unconfined()
 
     def _limit_gaps(self, bubblewrap: Bubblewrap | None) -> tuple[str, ...]:
         gaps = []
@@ -131,14 +134,19 @@ class Ladder:
                 return bubblewrap, ""
         return None, f"bubblewrap: {said}"
 
-    def _try_landlock(self) -> tuple[Shim | None, str]:
+    def _try_landlock(self) -> tuple[Landlock | None, str]:
         version = landlock_version()
         if not version:
             return None, "Landlock: not offered by this kernel"
         if platform.machine() not in PROCESSORS:
             return None, "Landlock: of no use without a filter of system calls for this kind of processor"
-        said = try_out(Shim(version), self._env)
-        return (None, f"Landlock: {said}") if said else (Shim(version), "")
+        landlock = Landlock(version, self._helper)
+        said = try_out(landlock, self._env)
+        return (None, f"Landlock: {said}") if said else (landlock, "")
+
+    def _unconfined(self) -> Wrapper:
+        """Where nothing keeps commands in: on Linux, someone still clears up after them."""
+        return Landlock(0, self._helper) if sys.platform == "linux" else Plain()
 
 
 def _refuse_another(rung: Rung, confinement: Confinement) -> None:
@@ -151,11 +159,6 @@ def _refuse_another(rung: Rung, confinement: Confinement) -> None:
         hint = "Nothing was run. The next turn is judged by what holds now."
         was = f"This was to run on the rung `{confinement.rung}`, and what works now is `{rung.name}`{why}."
         raise Unavailable(was, hint=hint, code="sandbox_changed")
-
-
-def _unconfined() -> Wrapper:
-    """Where nothing keeps commands in: on Linux, something still clears up after them."""
-    return Shim(0) if sys.platform == "linux" else Plain()
 
 
 def _hits(hits: tuple[bool, bool], limits: Limits) -> list[str]:

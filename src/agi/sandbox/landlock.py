@@ -1,13 +1,13 @@
-"""The second rung, and how the third is held: a shim that shuts itself in before it becomes the command.
+"""The second rung, and how the third is held: a process that shuts itself in before it becomes the command.
 
 Landlock names what may be read and changed; a filter of system calls refuses what Landlock does not know, above all
 sockets. There is no namespace: other processes can be seen, protected files inside the workspace cannot be excepted, so
-they are looked at before and after. Without Landlock the same shim still limits and clears up. May import: sandbox.
+they are looked at before and after. Without Landlock commands are still limited and cleared up after. May import:
+sandbox.
 """
 
 from __future__ import annotations
 
-import marshal
 import os
 import platform
 import sys
@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from agi.sandbox.base import Confinement
+from agi.sandbox.helper import Helper
 from agi.sandbox.homes import within
 from agi.sandbox.identity import git_identity
 from agi.sandbox.limits import MORE_LIKELY_TO_GO, threads_now, wanted
@@ -25,7 +26,6 @@ from agi.sandbox.survivors import COMMAND_MARKER, end_marked
 from agi.sandbox.watch import Watch
 from agi.sandbox.wrapped import Wrapped
 
-SHIM = Path(__file__).with_name("shim.py")
 GRACE_S = 0.4
 DRAIN_S = 0.2
 _PATIENCE_S = 6.0
@@ -51,11 +51,12 @@ def landlock_version() -> int:
     return max(int(ctypes.CDLL(None).syscall(444, None, ctypes.c_size_t(0), 1)), 0)
 
 
-class Shim:
-    """Wraps commands by the shim; version 0 shuts nothing in."""
+class Landlock:
+    """Has commands started by the helper and shut in; version 0 shuts nothing in."""
 
-    def __init__(self, version: int) -> None:
+    def __init__(self, version: int, helper: Helper) -> None:
         self.version = version
+        self._helper = helper
 
     def wrap(
         self, argv: Sequence[str], confinement: Confinement, *, cwd: str, env: Mapping[str, str], grouped: bool
@@ -70,18 +71,16 @@ class Shim:
             rules = program = None
             if self.version:
                 rules, program = self._shut_in(wrapped, confinement), _filter(confinement)
-            policy = {
-                "duty": "hold",
-                "parent": os.getpid(),
+            order = {
                 "grace": GRACE_S,
                 "drain": DRAIN_S,
-                "report": wrapped.open_report(),
                 "limits": wanted(confinement.limits, grouped=grouped, others=threads_now()),
                 "score": MORE_LIKELY_TO_GO,
                 "landlock": rules,
                 "filter": program,
             }
-            wrapped.argv = through_shim(wrapped, policy, argv)
+            wrapped.argv = argv
+            wrapped.hold(self._helper, order)
         except BaseException:
             wrapped.close()
             raise
@@ -116,16 +115,6 @@ def watch_over(confinement: Confinement, places: Places) -> Watch:
     )
 
 
-def through_shim(wrapped: Wrapped, policy: Mapping[str, object], argv: Sequence[str]) -> list[str]:
-    """The command as the shim runs it; -I and -S keep the workspace and the environment out of it."""
-    fd = os.memfd_create("agi")
-    wrapped.until_started.callback(os.close, fd)
-    os.write(fd, marshal.dumps(dict(policy)))
-    os.lseek(fd, 0, os.SEEK_SET)
-    wrapped.pass_fds.append(fd)
-    return [sys.executable, "-I", "-S", str(SHIM), str(fd), *argv]
-
-
 def _filter(confinement: Confinement) -> bytes | None:
     internet = confinement.network == "on"
     return build_filter(platform.machine(), Sockets(internet=internet, unix=confinement.unix_sockets))
@@ -147,13 +136,19 @@ def _allowed(places: Places, confinement: Confinement, tmp: str, files: int) -> 
 
 def _without(place: str, veiled: Collection[str]) -> Iterator[str]:
     """The fewest places that make up all of one but what is veiled of it."""
-    if place in veiled or os.path.islink(place):
-        return
-    if any(within(one, place) for one in veiled):
-        for name in os.listdir(place):
-            yield from _without(os.path.join(place, name), veiled)
-    else:
+    if place not in veiled and not os.path.islink(place):
+        yield from _parts(place, veiled)
+
+
+def _parts(place: str, veiled: Collection[str]) -> Iterator[str]:
+    inside = [one for one in veiled if within(one, place)]
+    if not inside:
         yield place
+        return
+    with os.scandir(place) as entries:
+        for entry in entries:
+            if entry.path not in inside and not entry.is_symlink():
+                yield from _parts(entry.path, inside)
 
 
 def _private_folder(wrapped: Wrapped, confinement: Confinement) -> str:

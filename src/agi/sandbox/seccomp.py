@@ -1,7 +1,7 @@
 """The filter of system calls: a program for the kernel, made as plain bytes, that says which calls a command may make.
 
 A list of what is refused, not of what is allowed: commands are compilers, runtimes and test suites, which use most of
-what there is. It closes what namespaces and Landlock leave open. Loading it is bubblewrap's and the shim's business.
+what there is. It closes what namespaces and Landlock leave open. Loading it is bubblewrap's and the holder's business.
 May import: sandbox.
 """
 

@@ -59,22 +59,39 @@ def variants(program: str) -> list[Bubblewrap]:
 
 
 def _run(wrapped: Wrapped, cwd: Path) -> str:
+    import tempfile
+
+    with tempfile.TemporaryFile() as said:
+        try:
+            code = _code(wrapped, cwd, said.fileno())
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return str(error)
+        finally:
+            wrapped.close()
+        if code == 0:
+            return ""
+        said.seek(0)
+        lines = said.read().decode(errors="replace").strip().splitlines()
+        return lines[-1][:200] if lines else f"it ended with {code}"
+
+
+def _code(wrapped: Wrapped, cwd: Path, said: int) -> int:
+    if wrapped.start is not None:
+        held = wrapped.start(cwd, (said, said))
+        held.begin()
+        code = held.wait(_TRY_S)
+        if code is None:
+            raise subprocess.TimeoutExpired(wrapped.argv, _TRY_S)
+        return code
     wrapped.give_leave()
-    try:
-        ended = subprocess.run(  # noqa: S603
-            wrapped.argv,
-            env=wrapped.env,
-            cwd=cwd,
-            pass_fds=wrapped.pass_fds,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_TRY_S,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return str(error)
-    finally:
-        wrapped.close()
-    if ended.returncode == 0:
-        return ""
-    lines = ended.stderr.decode(errors="replace").strip().splitlines()
-    return lines[-1][:200] if lines else f"it ended with {ended.returncode}"
+    return subprocess.run(  # noqa: S603
+        wrapped.argv,
+        env=wrapped.env,
+        cwd=cwd,
+        pass_fds=wrapped.pass_fds,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=said,
+        timeout=_TRY_S,
+        check=False,
+    ).returncode

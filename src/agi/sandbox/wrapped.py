@@ -8,12 +8,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from typing import Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 from agi.sandbox.base import Aftermath, Confinement
+from agi.sandbox.line import ENDED_ALL, LEFT_SOME, STARTED
 
-STARTED, LEFT_SOME, ENDED_ALL = b"s", b"l", b"e"
-"""What the inner side says of itself, a letter each, over a pipe."""
+if TYPE_CHECKING:
+    from agi.sandbox.helper import Held, Helper
 
 
 class Wrapped:
@@ -34,11 +36,26 @@ class Wrapped:
         """To be asked once it is over."""
         self.sweep: Callable[[], int] | None = None
         """How to end what the inner side did not say it has ended; tells how many there were."""
+        self.start: Callable[[Path, Sequence[int]], Held] | None = None
+        """How it is started in a folder, with what it writes to and reads, if not as a process of ours."""
         self.until_started = ExitStack()
         self.until_over = ExitStack()
+        self._held: Held | None = None
         self._report = -1
         self._leave = -1
         self._said = b""
+
+    def hold(self, helper: Helper, order: Mapping[str, object]) -> None:
+        """Have it started by the helper, which gives it a holder."""
+
+        def start(cwd: Path, streams: Sequence[int]) -> Held:
+            whole = {**order, "argv": list(self.argv), "env": self.env}
+            self._held = held = helper.start(whole, cwd=cwd, streams=streams)
+            self.until_over.callback(held.line.close)
+            self.on_start.append(lambda pid: held.begin())
+            return held
+
+        self.start = start
 
     def open_report(self) -> int:
         """Make the pipe over which the inner side says that it has begun, and whether it left something running."""
@@ -78,7 +95,8 @@ class Wrapped:
             if self.sweep is not None and STARTED in said and ENDED_ALL not in said:
                 left = bool(self.sweep()) or left
             notes = tuple(note for ask in self.notes for note in ask())
-            return Aftermath(started=self._report < 0 or STARTED in said, leftovers=left, notes=notes)
+            says_nothing = self.start is None and self._report < 0
+            return Aftermath(started=says_nothing or STARTED in said, leftovers=left, notes=notes)
         finally:
             self.until_over.close()
 
@@ -88,6 +106,8 @@ class Wrapped:
         self.pass_fds.append(inner)
 
     def _hear(self) -> bytes:
+        if self._held is not None:
+            return self._held.line.hear()
         if self._report >= 0:
             with suppress(OSError):
                 self._said += os.read(self._report, 64)

@@ -14,13 +14,51 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
 Channel = Literal["stdout", "stderr"]
 
 _READ_SIZE = 1 << 16
 _POLL_S = 0.01
 _REAP_S = 2.0
+
+
+class Process(Protocol):
+    """What stands for a program that was started, whoever started it."""
+
+    pid: int
+    returncode: int | None
+
+    def wait(self) -> int | None:
+        """Wait for its end."""
+
+    def collect(self) -> None:
+        """It has ended: find out how, without waiting."""
+
+    def signal(self, number: int) -> bool:
+        """Send a signal to it and its group, 0 to send none; False if nobody is left."""
+
+
+Start = Callable[[Path, Sequence[int]], Process]
+"""Starts a program in a folder, with what it writes to, twice, and what it reads, if that is anything."""
+
+
+class Spawned(subprocess.Popen[bytes]):
+    """A child of ours, the first in a session and a group of its own."""
+
+    def collect(self) -> None:
+        """It has ended: nobody else may wait for it."""
+        self.wait()
+
+    def signal(self, number: int) -> bool:
+        """Send a signal to its whole group, 0 to send none; False if nobody is left in it."""
+        try:
+            os.killpg(self.pid, number)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            return True
+        return True
 
 
 class Child:
@@ -36,6 +74,7 @@ class Child:
         stdin: int = subprocess.DEVNULL,
         pass_fds: Collection[int] = (),
         has_inner_group: bool = False,
+        start: Start | None = None,
     ) -> None:
         self._has_inner_group = has_inner_group
         self._loop = asyncio.get_running_loop()
@@ -43,26 +82,28 @@ class Child:
         self._exited: asyncio.Future[None] = self._loop.create_future()
         self._at_end: asyncio.Future[None] = self._loop.create_future()
         self._pipes: set[int] = set()
-        self._process = self._start(argv, cwd, env, stdin, pass_fds)
-        self._watch_exit()
 
-    def _start(
-        self, argv: Sequence[str], cwd: Path, env: Mapping[str, str], stdin: int, pass_fds: Collection[int]
-    ) -> subprocess.Popen[bytes]:
-        out, out_end = os.pipe()
-        err, err_end = os.pipe()
-        try:
+        def spawn(cwd: Path, streams: Sequence[int]) -> Process:
             # No preexec_fn: with one, Python forks the whole daemon instead of using vfork, and may deadlock.
-            process = subprocess.Popen(  # noqa: S603
+            return Spawned(
                 argv,
                 stdin=stdin,
-                stdout=out_end,
-                stderr=err_end,
+                stdout=streams[0],
+                stderr=streams[1],
                 cwd=cwd,
                 env=env,
                 start_new_session=True,
                 pass_fds=pass_fds,
             )
+
+        self._process = self._start(start or spawn, cwd, stdin)
+        self._watch_exit()
+
+    def _start(self, start: Start, cwd: Path, stdin: int) -> Process:
+        out, out_end = os.pipe()
+        err, err_end = os.pipe()
+        try:
+            process = start(cwd, [out_end, err_end] if stdin == subprocess.DEVNULL else [out_end, err_end, stdin])
         except BaseException:
             os.close(out)
             os.close(err)
@@ -99,13 +140,7 @@ class Child:
 
     def signal(self, number: int) -> bool:
         """Send a signal to the whole group, 0 to send none; False if nobody is left in it."""
-        try:
-            os.killpg(self._process.pid, number)
-        except ProcessLookupError:
-            return False
-        except PermissionError:
-            return True
-        return True
+        return self._process.signal(number)
 
     async def end(self, grace_s: float) -> bool:
         """End the group: ask, wait a little, then insist; False if nobody was left to end."""
@@ -204,7 +239,7 @@ class Child:
     def _collect(self, pidfd: int) -> None:
         self._loop.remove_reader(pidfd)
         os.close(pidfd)
-        self._process.wait()
+        self._process.collect()
         self._note_exit()
 
     def _note_exit(self) -> None:

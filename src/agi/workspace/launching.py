@@ -92,6 +92,7 @@ def launch(
             stdin=stdin,
             pass_fds=wrapped.pass_fds,
             has_inner_group=wrapped.hides_signals,
+            start=wrapped.start,
         )
         wrapped.started(child.pid)
     except BaseException:

@@ -1,0 +1,147 @@
+"""The daemon's side of the helper: started when first needed and again if it died, asked for one holder at a time.
+
+A command that was asked for begins only when it is given leave, so one whose helper died in the middle has not run and
+can be asked for again. May import: sandbox.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import agi
+from agi.sandbox.line import ASK, ENDED_ALL, KILL, LEAVE, Line
+
+_ROOT = str(Path(agi.__file__).parents[1])
+_BOOT = "import sys; sys.path.append(sys.argv[2]); from agi.sandbox.nursery import main; main()"
+_ANSWER_S = 20.0
+_ATTEMPTS = 3
+_LONGEST = 200
+
+
+class Held:
+    """A command that a holder sees through, as the launcher knows processes."""
+
+    def __init__(self, pid: int, line: Line) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+        self.line = line
+
+    def begin(self) -> None:
+        """Give it leave."""
+        self.line.say(LEAVE)
+
+    def wait(self, seconds: float | None = None) -> int | None:
+        """Wait for its end, and say how the command ended; minus a signal's number if that ended it."""
+        if self.returncode is None and self.line.wait(seconds):
+            self.collect()
+        return self.returncode
+
+    def collect(self) -> None:
+        """It has ended: what it said last tells how; one that said nothing was killed."""
+        _, told, ending = self.line.hear().rpartition(ENDED_ALL)
+        self.returncode = int(ending) if told else -signal.SIGKILL
+
+    def signal(self, number: int) -> bool:
+        """Ask it to end all, or to do so at once, or nothing (0); False if it is over."""
+        if self.returncode is not None:
+            return False
+        if number:
+            self.line.say(KILL if number == signal.SIGKILL else ASK)
+            with suppress(OSError):
+                os.kill(self.pid, signal.SIGCONT)  # a command that may do what we may can have stopped it
+        return True
+
+
+class Helper:
+    """One for a ladder; any thread may ask."""
+
+    def __init__(self) -> None:
+        self._door: socket.socket | None = None
+        self._owner = os.getpid()
+        self._lock = threading.Lock()
+
+    def start(self, order: Mapping[str, object], *, cwd: Path, streams: Sequence[int]) -> Held:
+        """A holder for an order, which waits for leave; raises `OSError` if there is none to be had."""
+        folder = os.open(cwd, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            written = _written(order)
+            try:
+                return self._ask(written, folder, streams)
+            finally:
+                os.close(written)
+        finally:
+            os.close(folder)
+
+    def close(self) -> None:
+        """Let it go; holders see their commands through all the same."""
+        with self._lock:
+            self._hang_up()
+
+    def _ask(self, order: int, folder: int, streams: Sequence[int]) -> Held:
+        answer = b""
+        for _ in range(_ATTEMPTS):
+            line = Line()
+            with self._lock:
+                answer = self._try([order, line.theirs.fileno(), folder, *streams])
+            line.theirs.close()
+            if answer.isdigit():
+                return Held(int(answer), line)
+            line.close()  # whoever was forked for it ends before it begins
+        raise OSError(f"no process could be made: {answer.decode() or 'the helper does not answer'}")
+
+    def _try(self, descriptors: list[int]) -> bytes:
+        """What the helper says, in words if it failed; nothing if it is gone, and then the next one is a new one."""
+        try:
+            if self._door is None or self._owner != os.getpid():
+                self._door, self._owner = _start(), os.getpid()
+            socket.send_fds(self._door, [b"o"], descriptors)
+            answer = self._door.recv(_LONGEST)
+        except OSError:
+            answer = b""
+        if not answer:
+            self._hang_up()
+        return answer
+
+    def _hang_up(self) -> None:
+        if self._door is not None:
+            self._door.close()
+            self._door = None
+
+    def __del__(self) -> None:
+        self._hang_up()
+
+
+def _start() -> socket.socket:
+    """Start the helper, which leaves its starter at once: it is nobody's child, and in nobody's way."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    ours.settimeout(_ANSWER_S)
+    with theirs:
+        number = theirs.fileno()
+        subprocess.run(  # noqa: S603
+            [sys.executable, "-I", "-S", "-c", _BOOT, str(number), _ROOT],
+            env={},
+            cwd="/",
+            pass_fds=[number],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            check=False,
+        )
+    return ours
+
+
+def _written(order: Mapping[str, object]) -> int:
+    fd = os.memfd_create("agi")
+    os.write(fd, marshal.dumps(dict(order)))
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd

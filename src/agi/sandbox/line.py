@@ -1,0 +1,52 @@
+"""The line between the daemon and the holder of a command: the words on it, and the daemon's end.
+
+While it is open, a holder knows that someone is there. May import: nothing of ours.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+from contextlib import suppress
+
+LEAVE, ASK, KILL = b"g", b"t", b"k"
+"""What the daemon says: begin; end it, politely; end it now."""
+STARTED, LEFT_SOME, ENDED_ALL = b"s", b"l", b"e"
+"""What it hears: the command runs; something it left had to be ended; nothing is left. A holder adds how it ended."""
+
+_LONGEST = 64
+
+
+class Line:
+    """The daemon's end, and at first the other one, which is handed on."""
+
+    def __init__(self) -> None:
+        self._ours, self.theirs = socket.socketpair()
+        self._ours.setblocking(False)
+        self._said = b""
+
+    def say(self, word: bytes) -> None:
+        """Tell the holder something; one that is gone hears nothing."""
+        with suppress(OSError):
+            self._ours.send(word)
+
+    def hear(self) -> bytes:
+        """All that it has said so far."""
+        with suppress(OSError):
+            while said := self._ours.recv(_LONGEST):
+                self._said += said
+        return self._said
+
+    def wait(self, seconds: float | None) -> bool:
+        """Wait until the holder is gone; False if it is still there then."""
+        poll = select.poll()
+        try:
+            poll.register(self._ours, select.POLLRDHUP)
+        except ValueError:
+            return True  # we hung up ourselves
+        return bool(poll.poll(None if seconds is None else seconds * 1000))
+
+    def close(self) -> None:
+        """Hang up: whatever the holder still has to end, it ends."""
+        self._ours.close()
+        self.theirs.close()

@@ -1,0 +1,95 @@
+"""The helper: a small program that is started once and from which all commands without namespaces are forked.
+
+What a command costs is then a fork, not the start of an interpreter. It knows no command but the one it forks, holds
+none of its descriptors, and ends when the daemon does. Whatever can be done before a fork is done here: a copy pays for
+every page it touches. Started as `main` of a process of its own, with the number of a socket. May import: sandbox
+(`holder` and `kernel` only).
+"""
+
+from __future__ import annotations
+
+import gc
+import marshal
+import os
+import select
+import signal
+import socket
+import sys
+from array import array
+from typing import NoReturn
+
+from agi.sandbox.holder import WATCHED, hold
+from agi.sandbox.kernel import next_signal, signal_descriptor
+
+_MOST_DESCRIPTORS = 6
+"""An order, a line, a folder, two pipes, and what the command reads, if anything."""
+_ROOM = socket.CMSG_SPACE(_MOST_DESCRIPTORS * 4)
+_WORDS = 64
+_PIECE = 1 << 16
+
+
+def main() -> NoReturn:
+    """Leave whoever started us, then fork a holder for each order until nobody can give any."""
+    door = socket.socket(fileno=int(sys.argv[1]))
+    if os.fork():
+        os._exit(0)
+    gc.disable()
+    signal.pthread_sigmask(signal.SIG_BLOCK, WATCHED)
+    signals = signal_descriptor(WATCHED)
+    poll = select.poll()
+    poll.register(signals, select.POLLIN)
+    poll.register(door, select.POLLIN)
+    while True:
+        for fd, _ in poll.poll():
+            if fd != signals:
+                _serve(door, signals)
+            elif next_signal(signals) not in (None, signal.SIGCHLD):
+                os._exit(0)
+            else:
+                _collect()
+
+
+def _serve(door: socket.socket, signals: int) -> None:
+    # Not `recv_fds`, which takes the flag and does not pass it on: commands would inherit what is ours.
+    word, extra, _, _ = door.recvmsg(_WORDS, _ROOM, socket.MSG_CMSG_CLOEXEC)
+    if not word:
+        os._exit(0)
+    descriptors = array("i", b"".join(data for _, _, data in extra)).tolist()
+    door.send(_fork(door, descriptors, signals))
+    for fd in descriptors:
+        os.close(fd)
+
+
+def _collect() -> None:
+    """Collect the holders that ended, so that what they used stays counted; what became of commands they say."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        pass
+
+
+def _fork(door: socket.socket, descriptors: list[int], signals: int) -> bytes:
+    """The number of a new holder, or why there is none."""
+    written, line, folder, *streams = descriptors
+    order = marshal.loads(_read(written))  # noqa: S302 - written by the daemon, for us alone
+    entrance = door.fileno()
+    try:
+        pid = os.fork()
+    except OSError as problem:
+        return (problem.strerror or "fork").encode()
+    if pid:
+        return str(pid).encode()
+    try:
+        os.close(entrance)
+        os.close(written)
+        hold(order, line, folder, streams, signals)
+    finally:
+        os._exit(1)
+
+
+def _read(fd: int) -> bytes:
+    pieces = []
+    while piece := os.read(fd, _PIECE):
+        pieces.append(piece)
+    return b"".join(pieces)

@@ -1,0 +1,268 @@
+"""The helper from which commands without namespaces are forked: whatever becomes of it, commands are seen through."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from agi.sandbox.base import Confinement, Limits
+from agi.sandbox.cell import Cell
+from agi.sandbox.helper import Helper
+from agi.sandbox.ladder import Ladder
+from agi.workspace.launching import launch
+from agi.workspace.processes import run_command
+
+from .conftest import ENV, runner
+
+ORDER = {"grace": 0.4, "drain": 0.2, "limits": {}, "score": 500, "landlock": None, "filter": None, "env": ENV}
+
+
+@pytest.fixture(params=["landlock", "none"])
+def cell(request, workspace):
+    """A cell with a helper of its own, on each rung that has one."""
+    env, mode = ({**ENV, "PATH": "/nonexistent"}, "auto") if request.param == "landlock" else (ENV, "off")
+    ladder = Ladder(env, mode)
+    if ladder.rung.name != request.param:
+        pytest.skip(f"{request.param} does not work here: {'; '.join(ladder.rung.why)}")
+    yield Cell(ladder, Confinement(workspace=workspace))
+    ladder.close()
+
+
+def run(cell, command, timeout_s=60.0):
+    folder = cell.confinement.workspace
+    return run_command(command, cwd=folder, timeout_s=timeout_s, env=ENV, on_output=lambda *_: None, cell=cell)
+
+
+def begin(cell, command):
+    folder = cell.confinement.workspace
+    return launch(["/bin/sh", "-c", command], cwd=folder, env=ENV, on_bytes=lambda *_: None, cell=cell)
+
+
+def parent(pid):
+    """Who forked a process, or has collected it since."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def environment(pid):
+    return Path(f"/proc/{pid}/environ").read_bytes()
+
+
+def is_alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+async def wait_for(condition, seconds=20.0):
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until, "waited in vain"
+        await asyncio.sleep(0.01)
+
+
+def written(path):
+    return path.exists() and path.read_text().endswith("\n")
+
+
+async def close(launched):
+    await launched.end(0.5)
+    launched.close()
+
+
+async def test_a_command_has_its_three_streams_and_no_other_descriptor(cell):
+    """Neither the line to the daemon nor the folder it was started by."""
+    place = cell.confinement.workspace / "pid"
+    launched = begin(cell, "echo $$ > pid; exec sleep 60")
+    await wait_for(lambda: written(place))
+
+    # What a program opens for itself while it is loaded is gone in a moment; what was inherited would stay.
+    await wait_for(lambda: sorted(os.listdir(f"/proc/{place.read_text().strip()}/fd")) == ["0", "1", "2"])
+    await close(launched)
+
+
+async def test_the_helper_knows_nothing(cell):
+    """It has no environment, stands in no folder, and keeps nothing of a command."""
+    launched = begin(cell, "echo x > ready; sleep 60")
+    await wait_for(lambda: written(cell.confinement.workspace / "ready"))
+    helper = parent(launched.pid)
+    kinds = sorted(os.readlink(f"/proc/{helper}/fd/{fd}").partition(":")[0] for fd in os.listdir(f"/proc/{helper}/fd"))
+
+    assert environment(helper) == b""
+    assert os.readlink(f"/proc/{helper}/cwd") == "/"
+    assert kinds == ["/dev/null"] * 3 + ["anon_inode", "socket"]
+    assert parent(helper) != os.getpid()
+    await close(launched)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+async def test_a_helper_that_dies_is_replaced_and_takes_no_command_along(cell, number):
+    """Who is held is held by somebody else, and the next command finds a new one."""
+    go = cell.confinement.workspace / "go"
+    launched = begin(cell, f"echo x > ready; until [ -e {go} ]; do sleep 0.01; done; exit 7")
+    await wait_for(lambda: written(cell.confinement.workspace / "ready"))
+    helper = parent(launched.pid)
+    os.kill(helper, number)
+    await wait_for(lambda: not is_alive(helper))
+
+    assert (await run(cell, "echo on")).stdout.head == "on\n"
+    go.touch()
+    assert await launched.child.exited_within(20)
+    assert (launched.ending(), launched.close().leftovers) == ((7, ""), False)
+
+
+async def test_one_that_does_not_start_is_an_error_and_leaks_nothing(workspace, monkeypatch):
+    """Nothing ran then, and it is said."""
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    cell = Cell(Ladder(ENV, "off"), Confinement(workspace=workspace))
+    assert cell.rung
+    before = os.listdir("/proc/self/fd")
+
+    with pytest.raises(OSError, match="does not answer"):
+        await run(cell, "touch ran")
+
+    assert os.listdir("/proc/self/fd") == before
+    assert os.listdir(workspace) == []
+
+
+def test_what_is_not_given_leave_never_begins(workspace):
+    """A daemon that dies in the middle has started nothing."""
+    helper, null = Helper(), os.open(os.devnull, os.O_RDWR)
+    held = helper.start({**ORDER, "argv": ["/bin/touch", "ran"]}, cwd=workspace, streams=[null, null])
+    held.line.close()
+    until = time.monotonic() + 20
+    while is_alive(held.pid):
+        assert time.monotonic() < until
+    again = helper.start({**ORDER, "argv": ["/bin/touch", "again"]}, cwd=workspace, streams=[null, null])
+    again.begin()
+
+    assert (again.wait(20), os.listdir(workspace)) == (0, ["again"])
+    again.line.close()
+    helper.close()
+    os.close(null)
+
+
+def test_a_process_that_was_forked_from_ours_has_a_helper_of_its_own(workspace):
+    """Two that ask one would hear each other's answers."""
+    code = (
+        "import os, sys; from pathlib import Path; from agi.sandbox.helper import Helper; sys.path.pop(0)\n"
+        f"order = {ORDER!r}\n"
+        "def one(helper):\n"
+        f"    held = helper.start({{**order, 'argv': ['/bin/true']}}, cwd=Path({str(workspace)!r}), streams=[1, 2])\n"
+        "    found = int(Path(f'/proc/{held.pid}/stat').read_text().rpartition(')')[2].split()[1])\n"
+        "    held.begin(); assert held.wait(20) == 0; held.line.close()\n"
+        "    return found\n"
+        "helper = Helper(); first = one(helper); pid = os.fork()\n"
+        "print(one(helper) == first, flush=True)\n"
+        "if pid: os.waitpid(pid, 0)\n"
+        "helper.close()\n"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+
+    assert sorted(said.stdout.split()) == ["False", "True"]
+
+
+def test_many_threads_may_ask_at_once(cell):
+    """Each with an event loop of its own; one that ends takes no other's command along."""
+    found = []
+
+    def one(number):
+        async def several():
+            return [(await run(cell, f"echo {number}.{n}")).stdout.head for n in range(5)]
+
+        found.append((number, asyncio.run(several())))
+
+    threads = [threading.Thread(target=one, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sorted(found) == [(number, [f"{number}.{n}\n" for n in range(5)]) for number in range(6)]
+
+
+async def test_who_stops_its_holder_ends_with_its_time_all_the_same(workspace):
+    """Where nothing keeps a command in, it can reach whoever holds it."""
+    run_in_none = runner("none", workspace)
+    result = await run_in_none("echo $PPID > holder; env -i setsid sleep 60 & kill -STOP $PPID; sleep 60", timeout_s=1)
+    holder = int((workspace / "holder").read_text())
+
+    assert result.timed_out
+    await wait_for(lambda: not is_alive(holder))
+
+
+@pytest.mark.parametrize("limits", [Limits(open_files=12), Limits(cpu_seconds=2), Limits(file_size=0)])
+async def test_limits_too_tight_for_the_holder_are_the_commands_alone(workspace, limits):
+    """They hold, and what is left is still found and ended."""
+    result = await runner("none", workspace)(
+        "ulimit -n; ulimit -t; env -i setsid sleep 60 >/dev/null 2>&1 & echo $!; sleep 0.1", limits=limits
+    )
+    *_, left = result.stdout.head.split()
+
+    assert result.leftovers
+    assert not is_alive(int(left))
+    if limits.open_files == 12:
+        assert result.stdout.head.split()[0] == "12"
+
+
+async def test_without_pidfds_the_end_is_noticed_by_a_thread(cell, monkeypatch):
+    """As on older kernels."""
+
+    def missing(pid):
+        raise OSError("no such call")
+
+    monkeypatch.setattr(os, "pidfd_open", missing)
+
+    assert (await run(cell, "echo hi; exit 3")).exit_code == 3
+    assert (await run(cell, "sleep 60", 0.3)).timed_out
+
+
+async def test_a_command_that_is_killed_at_once_leaves_nobody(cell):
+    """Not even who has cleared its environment: the holder knows its descendants."""
+    place = cell.confinement.workspace / "pid"
+    launched = begin(cell, "env -i /usr/bin/setsid /bin/sh -c 'echo $$ > pid; exec sleep 60' & sleep 60")
+    await wait_for(lambda: written(place))
+
+    launched.child.kill()
+    launched.close()
+
+    await wait_for(lambda: not is_alive(int(place.read_text())) and not is_alive(launched.pid))
+
+
+DAEMON = """
+import asyncio, os, sys
+from pathlib import Path
+from agi.sandbox.base import Confinement
+from agi.sandbox.cell import Cell
+from agi.sandbox.ladder import Ladder
+from agi.workspace.processes import child_environment, run_command
+
+env = child_environment(os.environ, os.getpid())
+folder = Path(sys.argv[1])
+cell = Cell(Ladder(env, "off"), Confinement(workspace=folder))
+asyncio.run(run_command("echo $PPID > holder; sleep 60", cwd=folder, timeout_s=90, env=env, on_output=print, cell=cell))
+"""
+
+
+def a_daemon(workspace):
+    return subprocess.Popen([sys.executable, "-c", DAEMON, workspace])
+
+
+async def test_when_the_daemon_is_killed_neither_helper_nor_holder_is_left(workspace):
+    """Nobody is there to tell them, so the end of the line does."""
+    daemon = a_daemon(workspace)
+    try:
+        await wait_for(lambda: written(workspace / "holder"), 60)
+        holder = int((workspace / "holder").read_text())
+        helper = parent(holder)
+    finally:
+        daemon.kill()
+        daemon.wait()
+
+    await wait_for(lambda: not is_alive(holder) and not is_alive(helper))
