@@ -523,7 +523,7 @@ def test_what_somebody_else_found_is_on_the_disk_too_before_a_call_runs(watched:
 
 def test_a_call_of_another_process_that_runs_on_is_left_alone(watched: Watched):
     """Only whose process is gone has left something open; ours and a living one's are under way."""
-    other = f"{os.getppid()}:{ledger._started(os.getppid())}"
+    other = f"{os.getppid()}:{ledger.started_at(os.getppid())}"
     begun = watched.tracker("sess_2").begin(id="cp_other", session="sess_2", turn=None, call="c")
     with watched.store.writing() as db:
         db.execute("UPDATE steps SET owner=?", (other,))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
+import subprocess
 
 import pytest
 
@@ -42,7 +43,7 @@ def db(tmp_path):
 def someone_else() -> str:
     """A living process that is not this log's: the one that started us."""
     _, _, boot, tail = OURS.split(":")
-    return f"{os.getppid()}:{leases._started(os.getppid())}:{boot}:{tail}"
+    return f"{os.getppid()}:{leases.started_at(os.getppid())}:{boot}:{tail}"
 
 
 def test_a_free_session_is_taken(db):
@@ -130,6 +131,18 @@ def test_a_process_is_told_apart_from_all_others():
     assert leases.is_alive(one)
     assert leases.is_alive(two)
     assert not leases.is_alive(DEAD)
+
+
+def test_who_was_killed_and_not_collected_yet_is_gone(db):
+    """A supervisor may leave it so for ever; its sessions are free at once all the same."""
+    killed = subprocess.Popen(["sleep", "100"])
+    owner = f"{killed.pid}:{leases.started_at(killed.pid)}:{leases._boot()}:killed"
+    assert leases.is_alive(owner)
+    killed.kill()
+    os.waitid(os.P_PID, killed.pid, os.WEXITED | os.WNOWAIT)
+
+    assert not leases.is_alive(owner)
+    killed.wait()
 
 
 async def test_an_append_after_a_takeover_is_refused(logs, log, story):

@@ -158,7 +158,7 @@ async def test_a_session_that_runs_or_waits_stays(place):
 
 async def test_a_session_that_another_process_holds_stays(place):
     """It is about to run it, or takes something back."""
-    other = f"{os.getppid()}:{leases._started(os.getppid())}:{leases._boot()}:other"
+    other = f"{os.getppid()}:{leases.started_at(os.getppid())}:{leases._boot()}:other"
     log = place.harness.log
     with sqlite3.connect(log.path) as db:
         leases.take(db, place.session_id, other)

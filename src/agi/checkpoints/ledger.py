@@ -2,7 +2,7 @@
 
 A step is a stretch of the workspace's history of changes, from the look before a call to the look after it. Changes
 that nobody's step covers are the user's own. Functions work inside a transaction of the store.
-May import: checkpoints.nodes.
+May import: checkpoints.nodes, eventlog.leases.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from agi.checkpoints.nodes import Change, Node
+from agi.eventlog.leases import started_at
 
 _FIELDS = (
     "number",
@@ -201,7 +202,7 @@ def this_process() -> str:
 
 @lru_cache(maxsize=1)
 def _named(pid: int) -> str:
-    return f"{pid}:{_started(pid)}"
+    return f"{pid}:{started_at(pid)}"
 
 
 def is_alive(owner: str) -> bool:
@@ -211,15 +212,7 @@ def is_alive(owner: str) -> bool:
     pid, _, started = owner.partition(":")
     if not os.path.exists("/proc/self/stat"):
         return True
-    return pid.isdigit() and _started(int(pid)) == started
-
-
-def _started(pid: int) -> str:
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as stat:
-            return stat.read().rpartition(b")")[2].split()[19].decode()
-    except OSError:
-        return ""
+    return pid.isdigit() and started_at(int(pid)) == started
 
 
 def _columns(node: Node | None) -> tuple[object, ...]:

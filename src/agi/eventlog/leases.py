@@ -22,7 +22,7 @@ RELEASED = 0
 
 def process_owner() -> str:
     """A name for this process that no other process, now or later, has: pid, start time and boot."""
-    return f"{os.getpid()}:{_started(os.getpid())}:{_boot()}:{new_id('own')[-8:]}"
+    return f"{os.getpid()}:{started_at(os.getpid())}:{_boot()}:{new_id('own')[-8:]}"
 
 
 def take(db: sqlite3.Connection, session_id: str, owner: str, now: float | None = None) -> Lease:
@@ -89,16 +89,23 @@ def is_alive(owner: str) -> bool:
     pid, started, boot, _ = owner.split(":")
     if boot != _boot():
         return False
-    now = _started(int(pid))
+    now = started_at(int(pid))
     return now == started or (now == "?" and os.path.exists(f"/proc/{pid}")) or not os.path.exists("/proc/self/stat")
 
 
-def _started(pid: int) -> str:
+def started_at(pid: int) -> str:
+    """When a process began, in the kernel's ticks: `?` if that cannot be told, nothing if it has ended.
+
+    Who was killed and is not yet collected by its parent, as under a supervisor that never does, has ended. Only a
+    first thread that is gone before the others leaves a process that goes on.
+    """
     try:
         with open(f"/proc/{pid}/stat", "rb") as stat:
-            return stat.read().rpartition(b")")[2].split()[19].decode()
+            fields = stat.read().rpartition(b")")[2].split()
     except OSError:
         return "?"
+    state, threads, began = fields[0], fields[17], fields[19]
+    return "" if state in (b"Z", b"X") and int(threads) <= 1 else began.decode()
 
 
 def _boot() -> str:
