@@ -6,7 +6,7 @@ May import: errors, protocol, views.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -23,11 +23,12 @@ from agi.protocol.parts import (
     ToolResultContent,
     ToolResultPart,
 )
+from agi.protocol.reading import reader
 from agi.protocol.resources import ResourceTag
 from agi.protocol.sessions import TurnOptions, TurnStatus
 from agi.protocol.times import to_millis, to_rfc3339
 from agi.views.segments import END, Revert, Segment, counts, segments
-from agi.views.state import SessionState
+from agi.views.state import SessionState, decode_state
 from agi.views.tables import QUEUED
 
 _END = 1 << 62
@@ -54,13 +55,12 @@ _FORKS = (
     " AND (s.updated_at, s.id)<(?, ?) ORDER BY s.updated_at DESC, s.id DESC LIMIT ?"
 )
 _OF_TURN = JOINED + ' WHERE m.session_id=? AND m.turn_id=? ORDER BY m.position, p."index"'
-_decode_state = msgspec.json.Decoder(SessionState).decode
-_decode_asked = msgspec.json.Decoder(TurnOptions).decode
-_decode_info = msgspec.json.Decoder(Message).decode
-_decode_part = msgspec.json.Decoder(Part).decode
-_decode_call = msgspec.json.Decoder(ToolCallContent).decode
-_decode_result = msgspec.json.Decoder(ToolResultContent).decode
-_decode_error = msgspec.json.Decoder(ErrorContent).decode
+_decode_asked: Callable[[bytes | str], TurnOptions] = reader(TurnOptions)
+_decode_info: Callable[[bytes | str], Message] = reader(Message)
+_decode_part: Callable[[bytes | str], Part] = reader(Part)
+_decode_call: Callable[[bytes | str], ToolCallContent] = reader(ToolCallContent)
+_decode_result: Callable[[bytes | str], ToolResultContent] = reader(ToolResultContent)
+_decode_error: Callable[[bytes | str], ErrorContent] = reader(ErrorContent)
 
 
 Before = tuple[int, str]
@@ -119,7 +119,7 @@ def session_state(db: sqlite3.Connection, session_id: str) -> SessionState:
             code="session_not_found",
             hint="List the sessions with GET /v1/sessions or `agi sessions`.",
         )
-    return _decode_state(row[0])
+    return decode_state(row[0])
 
 
 def list_sessions(
@@ -128,7 +128,7 @@ def list_sessions(
     """Sessions, most recently touched first."""
     time, session_id = before or (_END, "")
     rows = db.execute(_ALL_RECENT if unlisted else _RECENT, (time, session_id, limit))
-    return [_decode_state(row[0]) for row in rows]
+    return [decode_state(row[0]) for row in rows]
 
 
 def place_of(state: SessionState) -> Before:
@@ -139,13 +139,13 @@ def place_of(state: SessionState) -> Before:
 def sessions_of(db: sqlite3.Connection, resource: ResourceTag, folder: str | None, limit: int) -> list[SessionState]:
     """The sessions of a resource, most recently touched first; with `folder`, also those others began there."""
     rows = db.execute(_OF_RESOURCE, (resource.kind, resource.name, folder, limit))
-    return [_decode_state(row[0]) for row in rows]
+    return [decode_state(row[0]) for row in rows]
 
 
 def list_forks(db: sqlite3.Connection, session_id: str, *, limit: int, before: Before | None) -> list[SessionState]:
     """The sessions that were forked from one, most recently touched first."""
     time, last = before or (_END, "")
-    return [_decode_state(row[0]) for row in db.execute(_FORKS, (session_id, time, last, limit))]
+    return [decode_state(row[0]) for row in db.execute(_FORKS, (session_id, time, last, limit))]
 
 
 def unneeded(db: sqlite3.Connection, session_ids: Iterable[str]) -> list[str]:
