@@ -54,7 +54,8 @@ def forget_keys() -> None:
     for name in found:
         del os.environ[name]
     if sys.platform == "linux":
-        _wipe({os.fsencode(name) for name in found})
+        if found:
+            _wipe({os.fsencode(name) for name in found})
         _leave_no_core()
 
 
@@ -85,7 +86,7 @@ def _leave_no_core() -> None:
 
 def _wipe(names: set[bytes]) -> None:
     """Overwrite variables where they were put when the process was started; nothing points there any more."""
-    import ctypes  # late: only a daemon needs it
+    import ctypes  # late: only a daemon that was given a key this way needs it
 
     with open("/proc/self/stat", "rb") as file:
         start, end = map(int, file.read().rpartition(b")")[2].split()[47:49])

@@ -56,13 +56,12 @@ OURS = frozenset(
 PLACES = frozenset({"project_path", "workspace_path"})
 """Where a session works; with stars in it, it would be another folder."""
 _ID = "[a-z]{3,5}_[0-9a-f]{32}"
-_FORM = re.compile(
+_FORM = (
     rf"(?:{_ID}|\d{{4}}-\d\d-\d\dT[\d:.]+Z|[0-9a-f]{{64}}|[a-z]+(?:[_-][a-z]+)*)\Z"
-    rf"|attachments/[0-9a-f]{{20}}-|artifacts/{_ID}/",
-    re.ASCII,
+    rf"|attachments/[0-9a-f]{{20}}-|artifacts/{_ID}/"
 )
 """An id, a time, a hash or a plain word; or how a reference to a file begins, whose rest is a name."""
-_ESCAPED = re.compile(rb"\\/|\\u(?!00[01])")
+_ESCAPED = rb"\\/|\\u(?!00[01])"
 """An escape that JSON does not ask for: in it a secret may be spelled another way. Models write such JSON."""
 
 
@@ -127,7 +126,7 @@ class Redactor:
         if any(form in raw for form, _ in self._spelled):
             return True
         has_escapes = b"\\u" in raw or b"\\/" in raw
-        return bool(self._secrets) and has_escapes and _ESCAPED.search(raw) is not None
+        return bool(self._secrets) and has_escapes and re.search(_ESCAPED, raw) is not None
 
     def _clean_value(self, value: object, key: str, *, free: bool) -> object:
         if isinstance(value, str):
@@ -144,7 +143,7 @@ class Redactor:
     def _clean_string(self, value: str, key: str) -> str:
         if key in PLACES:
             return value
-        kept = _FORM.match(value) if key in OURS or key.endswith(("_id", "_at")) else None
+        kept = re.match(_FORM, value, re.ASCII) if key in OURS or key.endswith(("_id", "_at")) else None
         return self.clean_text(value) if kept is None else kept.group() + self.clean_text(value[kept.end() :])
 
     def _clean_bytes(self, raw: bytes) -> bytes:

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from agi.client.base import ClientSettings
 from agi.client.find import open_client
+from agi.client.settings import ClientSettings
 from agi.protocol.commands import Approve
 from agi.testing.provider import calls, says
 

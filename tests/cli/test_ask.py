@@ -10,8 +10,8 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from agi.client.base import ClientSettings
 from agi.client.find import open_client
+from agi.client.settings import ClientSettings
 from agi.models import nearby
 from agi.protocol.commands import CreateSession
 from agi.testing.provider import calls, fails, says

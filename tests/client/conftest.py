@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 import agi
-from agi.client.base import Client, ClientSettings
+from agi.client.base import Client
 from agi.client.find import open_client, open_in_process
+from agi.client.settings import ClientSettings
 
 SOURCE = str(Path(agi.__file__).parent.parent)
 

@@ -43,7 +43,13 @@ ASKED_FOR_LATER = (
     "click",
     "websockets",
     "multiprocessing",
+    "agi.client.base",
     "agi.client.daemon",
+    "agi.config.narrowing",
+    "agi.eventlog.deleting",
+    "agi.eventlog.follow",
+    "agi.models",
+    "agi.protocol.search",
     "agi.rendering",
     "agi.server.chat",
     "agi.server.mcp",
@@ -59,24 +65,47 @@ ASKED_FOR_LATER = (
     "agi.server.messages",
     "agi.server.sessions",
     "agi.views.search_index",
-    "agi.sandbox.ladder",
+    "agi.sandbox",
+    "agi.usertools",
+    "agi.workspace.handle",
     "uvicorn",
     "http",
     "email",
     "json",
     "shutil",
     "random",
+    "ctypes",
 )
 """What a daemon does not need to say that it is there."""
 LOADED = """
 import asyncio, os, pathlib, sys
+import agi.cli.serve
+from agi.environment import forget_keys
 from agi.server.serve import ServeSettings, serve
+forget_keys()
 folder = pathlib.Path(sys.argv[1])
 def ready():
     print(*sys.modules, flush=True)
     os._exit(0)
 settings = ServeSettings(project=folder / "project", home_config=folder / "home", env={}, port=0)
 asyncio.run(serve(settings, ready=ready))
+"""
+
+
+MADE = """
+import re, sys
+import msgspec.json
+def noting(make, makers):
+    def made(*said, **more):
+        makers.add(sys._getframe(1).f_globals["__name__"])
+        return make(*said, **more)
+    return made
+patterns, decoders = set(), set()
+re.compile = noting(re.compile, patterns)
+msgspec.json.Decoder = noting(msgspec.json.Decoder, decoders)
+import agi.cli.main, agi.cli.serve
+for makers in (patterns, decoders):
+    print(*(name for name in makers if name.startswith("agi.")))
 """
 
 
@@ -114,6 +143,14 @@ async def running(folder: Path, *arguments: str, script: str = SCRIPT) -> AsyncI
         if process.process.returncode is None:
             process.process.kill()
             await process.process.communicate()
+
+
+async def said_by(script: str, *arguments: str) -> bytes:
+    """What a fresh interpreter prints, without anybody's keys in its environment."""
+    env = {"PATH": os.environ["PATH"]}
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", script, *arguments, stdout=-1, env=env)
+    out, _ = await process.communicate()
+    return out
 
 
 async def get(url: str) -> tuple[int, bytes]:
@@ -294,9 +331,16 @@ async def test_another_address_than_loopback_needs_to_be_exposed(tmp_path: Path)
 async def test_a_daemon_that_nobody_has_asked_yet_has_loaded_no_surface_but_the_first(tmp_path: Path) -> None:
     """It listens sooner: sockets, forms, the page, the document and the tools are loaded by whoever needs them."""
     (tmp_path / "project").mkdir()
-    process = await asyncio.create_subprocess_exec(sys.executable, "-c", LOADED, str(tmp_path), stdout=-1)
-    out, _ = await process.communicate()
+    out = await said_by(LOADED, str(tmp_path))
 
     loaded = out.decode().splitlines()[-1].split()
     assert "agi.server.app" in loaded
     assert not set(ASKED_FOR_LATER) & set(loaded)
+
+
+async def test_patterns_and_decoders_are_made_by_who_needs_them() -> None:
+    """A start makes no decoder, and the patterns of settings, of the words of commands and of a mirror's names."""
+    patterns, decoders = (await said_by(MADE)).decode().split("\n")[:2]
+
+    assert set(patterns.split()) <= {"agi.config.settings", "agi.protocol.commands", "agi.eventlog.mirror"}
+    assert decoders == ""

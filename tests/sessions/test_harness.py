@@ -30,6 +30,15 @@ async def test_a_session_is_on_disk_when_it_is_created(place):
     assert (folder / "session.json").stat().st_mode & 0o777 == 0o600
 
 
+async def test_who_begins_a_session_is_told_what_everybody_is_told_of_it(place):
+    """What was just written is folded, and no row is read; the answer is the same."""
+    said = commands.CreateSession(title="A title", system_prompt="Be brief.", auto_run=False)
+    begun = await place.harness.create_session(said)
+
+    assert begun == place.harness.session(begun.id)
+    assert (begun.title, begun.last_seq, begun.status) == ("A title", len(place.harness.log.read(begun.id)), "active")
+
+
 @pytest.mark.parametrize(
     ("fields", "code"),
     [

@@ -21,8 +21,9 @@ from agi.cli.printing import JsonPrinter, TextPrinter
 from agi.cli.prompt import prompt_of, typed_of
 from agi.cli.questions import someone_is_there
 from agi.cli.turn import Turn
-from agi.client.base import Brought, Client, ClientSettings
+from agi.client.base import Brought, Client
 from agi.client.find import open_client
+from agi.client.settings import ClientSettings
 from agi.trust import trust_state
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from msgspec import Struct
 
 from agi.cli.output import say
 from agi.cli.place import has_sessions
-from agi.client.base import Brought, Client, ClientSettings, Posted, end_of
+from agi.client.base import Brought, Client, Posted, end_of
+from agi.client.settings import ClientSettings
 from agi.errors import AgiError, Invalid, NotFound
 from agi.protocol.commands import Cancel, CreateSession, PostMessage
 from agi.protocol.parts import InputPart, Text

@@ -13,7 +13,7 @@ from agi.cli import exits
 from agi.cli.options import Arguments
 from agi.cli.output import STDERR, is_terminal, put, say, write
 from agi.cli.place import place
-from agi.client.base import ClientSettings
+from agi.client.settings import ClientSettings
 
 if TYPE_CHECKING:
     from agi.client.weights import Progress

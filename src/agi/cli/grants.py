@@ -12,8 +12,8 @@ from agi.cli.options import Arguments, nearest, usage
 from agi.cli.output import put
 from agi.cli.place import has_sessions, place
 from agi.cli.times import local_time
-from agi.client.base import ClientSettings
 from agi.client.find import open_client
+from agi.client.settings import ClientSettings
 from agi.config.grants import read_grants, remove_grant
 from agi.errors import Invalid, NotFound
 from agi.protocol.grants import Grant

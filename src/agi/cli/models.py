@@ -13,8 +13,9 @@ from agi.cli.model_table import notes, table
 from agi.cli.options import Arguments, nearest, usage
 from agi.cli.output import put, say
 from agi.cli.place import place
-from agi.client.base import ClientSettings, ModelList
+from agi.client.base import ModelList
 from agi.client.find import open_daemon
+from agi.client.settings import ClientSettings
 
 Action = Callable[[Arguments], Coroutine[object, object, int]]
 

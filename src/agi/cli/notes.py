@@ -11,7 +11,7 @@ from agi.cli.display import exact, exact_lines
 from agi.cli.options import Arguments, nearest, usage
 from agi.cli.output import put
 from agi.cli.place import place
-from agi.client.base import ClientSettings
+from agi.client.settings import ClientSettings
 from agi.config.notes import add_note, read_notes, remove_note
 from agi.errors import Invalid, NotFound
 

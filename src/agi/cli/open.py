@@ -13,9 +13,9 @@ from agi.cli.abbreviations import find_session
 from agi.cli.options import Arguments
 from agi.cli.output import put, say
 from agi.cli.place import place
-from agi.client.base import ClientSettings
 from agi.client.daemon import DaemonClient
 from agi.client.find import open_daemon
+from agi.client.settings import ClientSettings
 from agi.errors import NotFound
 
 

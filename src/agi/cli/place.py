@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 from agi.cli.options import Arguments, usage
-from agi.client.base import ClientSettings
+from agi.client.settings import ClientSettings
 from agi.config.files import PROJECT_DIR, config_dir
 from agi.errors import ConfigError
 

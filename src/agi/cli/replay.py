@@ -18,8 +18,8 @@ from agi.cli.display import exact
 from agi.cli.options import Arguments, usage
 from agi.cli.output import put
 from agi.cli.place import has_sessions, place
-from agi.client.base import ClientSettings
 from agi.client.find import open_client
+from agi.client.settings import ClientSettings
 from agi.errors import NotFound
 from agi.replay.cassette import Cassette, parse_cassette, read_cassette
 from agi.replay.playing import Differing, Played, play_cassette

@@ -21,7 +21,7 @@ from agi.cli.setup_flags import Wish, not_enough, read_wish
 from agi.cli.setup_known import checked_agent
 from agi.cli.setup_words import outcome, outcome_json, overview, overview_json, short
 from agi.cli.terminal import Stopped, endings_raised
-from agi.client.base import ClientSettings
+from agi.client.settings import ClientSettings
 from agi.client.setup import EMBEDDED, Choices, Survey, save, shadowed, survey
 from agi.client.trial import Offered, ask_once, check_model, offered
 from agi.errors import AgiError, ConfigError

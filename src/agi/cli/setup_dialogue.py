@@ -29,7 +29,7 @@ from agi.cli.setup_known import (
     title_of,
 )
 from agi.cli.setup_words import describe_model, greeting, key_source, key_words
-from agi.client.base import ClientSettings
+from agi.client.settings import ClientSettings
 from agi.client.setup import EMBEDDED, Choices, Survey
 from agi.client.trial import Offered, ask_once, check_model, offered
 from agi.config import ProviderSettings, Secret

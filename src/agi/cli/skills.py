@@ -16,8 +16,8 @@ from agi.cli.display import exact, exact_lines, line
 from agi.cli.options import Arguments, nearest, usage
 from agi.cli.output import STDOUT, is_terminal, put, say
 from agi.cli.place import folder, place
-from agi.client.base import ClientSettings
 from agi.client.find import open_daemon
+from agi.client.settings import ClientSettings
 from agi.protocol.skills import Skill, SkillList
 
 Action = Callable[[Arguments, list[str]], int]

@@ -15,8 +15,8 @@ from agi.cli.display import exact, line
 from agi.cli.options import Arguments, nearest, usage
 from agi.cli.output import put, say
 from agi.cli.place import place
-from agi.client.base import ClientSettings
 from agi.client.find import open_daemon
+from agi.client.settings import ClientSettings
 from agi.client.tools import ToolList
 
 Action = Callable[[Arguments, list[str]], int]

@@ -10,9 +10,9 @@ from contextlib import suppress
 from agi.cli.covered import describe
 from agi.cli.output import say
 from agi.cli.questions import ask_now
-from agi.client.base import ClientSettings
 from agi.client.declined import decline, is_declined
 from agi.client.ignored import waiting_for_trust
+from agi.client.settings import ClientSettings
 from agi.config.fingerprint import NOTHING
 from agi.errors import ConfigError
 from agi.trust import TrustState, set_trust, trust_state

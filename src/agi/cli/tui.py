@@ -18,7 +18,8 @@ from agi.cli.options import Arguments, usage
 from agi.cli.output import put
 from agi.cli.place import has_sessions, place
 from agi.cli.trusting import ask_trust
-from agi.client.base import Client, ClientSettings
+from agi.client.base import Client
+from agi.client.settings import ClientSettings
 from agi.errors import NotFound
 
 LEFT_BEHIND = 4000

@@ -5,7 +5,7 @@ How a command travels is the transports' business. May import: errors, protocol,
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import Protocol
 
@@ -43,19 +43,6 @@ from agi.trust import TrustReason
 
 UNTOLD = "application/octet-stream"
 """The type of a file that whoever stores it is to find out."""
-
-
-class ClientSettings(Struct, frozen=True, kw_only=True):
-    """Where a client works and what it was told at its start."""
-
-    project: Path
-    """The folder whose `.agi` holds the sessions."""
-    home_config: Path
-    """Where the user's own settings live."""
-    env: Mapping[str, str]
-    """The environment; never sent anywhere."""
-    trust_once: bool = False
-    """Trust the project for this run; a running daemon cannot be told that, so the harness runs in this process."""
 
 
 class Posted(Struct, frozen=True, kw_only=True):

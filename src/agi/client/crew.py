@@ -5,7 +5,7 @@ What runs is told by the daemon alone (see rpc). May import: errors, protocol, c
 
 from __future__ import annotations
 
-from agi.client.base import ClientSettings
+from agi.client.settings import ClientSettings
 from agi.protocol.drafts import ListedTask, Roles
 
 

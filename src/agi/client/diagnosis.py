@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agi.client import machine
-from agi.client.base import ClientSettings, ModelChoice
+from agi.client.base import ModelChoice
 from agi.client.find import open_daemon
 from agi.client.findings import Finding, broken, note, ok, warning
 from agi.client.inprocess import answering_model, offered_skills, sandbox, tool_names
 from agi.client.reaching import reach
 from agi.client.running import running_daemon
+from agi.client.settings import ClientSettings
 from agi.config import Config, load_config
 from agi.config.files import CONFIG_LIMIT, CONFIG_NAME, PROJECT_DIR, read_inside
 from agi.config.fingerprint import NOTHING

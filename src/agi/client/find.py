@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from agi.client.base import Client, ClientSettings
+from agi.client.base import Client
 from agi.client.environment import unheard
 from agi.client.running import running_daemon
+from agi.client.settings import ClientSettings
 from agi.config.daemon import DaemonRecord
 
 if TYPE_CHECKING:

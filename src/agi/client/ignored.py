@@ -5,7 +5,7 @@ May import: errors, config, trust, client.
 
 from __future__ import annotations
 
-from agi.client.base import ClientSettings
+from agi.client.settings import ClientSettings
 from agi.config import load_config
 from agi.errors import ConfigError
 from agi.trust import trust_state

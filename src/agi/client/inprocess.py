@@ -17,7 +17,8 @@ import msgspec
 from msgspec import Struct
 
 from agi.client.answers import resync
-from agi.client.base import UNTOLD, Attached, ClientSettings, MessagePage, ModelChoice, ModelList, Posted, Trust
+from agi.client.base import UNTOLD, Attached, MessagePage, ModelChoice, ModelList, Posted, Trust
+from agi.client.settings import ClientSettings
 from agi.client.tools import ToolList
 from agi.config import Flags, project_dir
 from agi.errors import AgiError, StorageError

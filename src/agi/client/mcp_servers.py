@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from agi.client.base import ClientSettings
 from agi.client.running import running_daemon
+from agi.client.settings import ClientSettings
 from agi.protocol.mcp import ApproveMcp, McpList, McpServer
 
 if TYPE_CHECKING:

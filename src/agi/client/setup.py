@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from agi.client.base import ClientSettings
+from agi.client.settings import ClientSettings
 from agi.config import Config, ProviderSettings, Secret, load_config
 from agi.config.files import CONFIG_LIMIT, CONFIG_NAME, PROJECT_DIR, read_file, read_inside
 from agi.config.load import VARIABLES

@@ -17,9 +17,10 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from agi.client.base import Client, ClientSettings, ModelOffer
+from agi.client.base import Client, ModelOffer
 from agi.client.find import open_in_process
 from agi.client.listing import list_models
+from agi.client.settings import ClientSettings
 from agi.config import ProviderSettings
 from agi.config.files import CONFIG_NAME, PROJECT_DIR
 from agi.config.load import VARIABLES

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from agi.client.base import ClientSettings
+from agi.client.settings import ClientSettings
 from agi.config import Config, load_config
 from agi.models.weights import cached
 from agi.models.weights_fetch import Progress, fetch

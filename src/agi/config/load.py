@@ -17,7 +17,6 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from agi.config.files import CONFIG_LIMIT, CONFIG_NAME, PROJECT_DIR, read_file, read_inside
-from agi.config.narrowing import narrow
 from agi.config.parse import parse_settings, secret
 from agi.config.rules import RULES_NAME, read_rules, verify_commands
 from agi.config.settings import BudgetSection, ProviderSection, Settings, Url, VerifySection, overlay, said
@@ -110,6 +109,8 @@ def _project_settings(project: Path, base: Settings, trusted: bool) -> tuple[Set
         warnings += (f"{file}: `workspaceGrants` is ignored: a workspace cannot allow itself anything.",)
     if settings.resources is not UNSET:
         warnings += (f"{file}: `resources` is ignored: only you register what is talked about by name.",)
+    from agi.config.narrowing import narrow  # late: most projects have no settings of their own
+
     settings, dropped = (_with_rules(settings, base), ()) if trusted else narrow(settings, _build(base))
     warnings += tuple(f"{file}: `{key}` {_UNTRUSTED}" for key in dropped)
     warnings += tuple(f"{file}: `providers.{name}.apiKey` {_EXPOSED}" for name in _keys(settings))

@@ -10,7 +10,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct, UnsetType
 
-from agi.config.settings import NAMED, NAMED_IN, SECTIONS, BudgetSection, LimitsSection, Settings, overlay
+from agi.config.settings import NAMED, NAMED_IN, SECTIONS, BudgetSection, LimitsSection, Settings, Single, overlay
 from agi.config.values import Secret
 from agi.errors import ConfigError
 
@@ -18,6 +18,8 @@ S = TypeVar("S", bound=Struct)
 Unknown = tuple[str, str, tuple[str, ...]]
 """A key that is not known: what stands before it, the key, and the keys that are known there."""
 BOM = b"\xef\xbb\xbf"
+FIELDS = dict(zip(Settings.__struct_encode_fields__, Settings.__struct_fields__, strict=True))
+"""What a key of a file is called here."""
 _LONGEST_NAME = 100
 _MOST_SHOWN = 20
 _HINT = "Correct it there, or remove it."
@@ -26,11 +28,17 @@ _HINT = "Correct it there, or remove it."
 def parse_settings(content: bytes, file: str) -> tuple[Settings, tuple[str, ...]]:
     """Read a `config.json`; gives the settings and a warning for each key that is not known."""
     document = parse_json(content, file)
+    single = convert(document, Single, "", file)
     named = {key: _named(document[key], shape, key, file) for key, shape in NAMED.items() if key in document}
-    settings = convert({**document, **{key: {} for key in named}}, Settings, "", file)
-    budget = settings.budget if isinstance(settings.budget, UnsetType) else _folded(settings.budget)
-    warnings = _unknown_warnings(_unknown(document, Settings, ""), file)
-    return msgspec.structs.replace(settings, budget=budget, **named), warnings
+    sections = {
+        FIELDS[key]: convert(document[key], shape, f".{key}", file)
+        for key, shape in SECTIONS[Settings].items()
+        if key in document
+    }
+    settings = Settings(**msgspec.structs.asdict(single), **named, **sections)  # type: ignore[arg-type]
+    if not isinstance(settings.budget, UnsetType):
+        settings = msgspec.structs.replace(settings, budget=_folded(settings.budget))
+    return settings, _unknown_warnings(_unknown(document, Settings, ""), file)
 
 
 def parse_json(content: bytes, file: str) -> dict[str, object]:

@@ -4,7 +4,9 @@ What a file does not say is UNSET, so that files can be laid over each other key
 business, which file may say what is `narrowing`'s. May import: protocol.
 """
 
-# No annotations as text here: msgspec would have to compile hundreds of them at every start, which takes 3 ms.
+# Each section is read by itself, and only if a file has it: what the others hold is no start's business.
+from __future__ import annotations
+
 from typing import Annotated, TypeVar
 
 import msgspec
@@ -25,13 +27,11 @@ Steps = Annotated[int, Meta(ge=1, le=1_000_000)]
 Amount = Annotated[float, Meta(ge=0, le=1e12)]
 Patience = Annotated[float, Meta(gt=0, le=86_400)]
 ModelRef = Annotated[str, Meta(pattern=r"^[^/\s]+/\S+$", max_length=300)]
-Host = Annotated[str, Meta(pattern=r"^\.?[^\s/@*:\[\]]+(:[0-9]{1,5})?$", max_length=260)]
 Tokens = Annotated[int, Meta(ge=0, le=200_000)]
-RulesName = Annotated[
-    str, Meta(pattern=r"^(?!/)(?!(.*/)?\.\.?(/|$))[^\\*\x00]*[^\\/\x00]+$", min_length=1, max_length=200)
-]
 Address = Annotated[str, Meta(pattern=r"^https://[a-z0-9.-]+(:[0-9]{1,5})?$", max_length=260)]
-Folder = Annotated[str, Meta(pattern=r"^/", max_length=4000)]
+# What follows is a pattern, not a type: a type of text would compile it at every start, whichever sections there are.
+_HOST = r"^\.?[^\s/@*:\[\]]+(:[0-9]{1,5})?$"
+_RULES = r"^(?!/)(?!(.*/)?\.\.?(/|$))[^\\*\x00]*[^\\/\x00]+$"
 S = TypeVar("S", bound=Struct)
 
 
@@ -171,11 +171,17 @@ class SandboxSection(Section, frozen=True, kw_only=True):
     """`off`, `auto` or `require`."""
     network: bool | UnsetType = UNSET
     """Whether commands may reach the network."""
-    hosts: Annotated[tuple[Host, ...], Meta(max_length=500)] | UnsetType = UNSET
+    hosts: (
+        Annotated[tuple[Annotated[str, Meta(pattern=_HOST, max_length=260)], ...], Meta(max_length=500)] | UnsetType
+    ) = UNSET
     """Where they may reach all the same."""
-    denied_hosts: Annotated[tuple[Host, ...], Meta(max_length=500)] | UnsetType = UNSET
+    denied_hosts: (
+        Annotated[tuple[Annotated[str, Meta(pattern=_HOST, max_length=260)], ...], Meta(max_length=500)] | UnsetType
+    ) = UNSET
     """Where they never reach."""
-    writable: Annotated[tuple[Folder, ...], Meta(max_length=100)] | UnsetType = UNSET
+    writable: (
+        Annotated[tuple[Annotated[str, Meta(pattern="^/", max_length=4000)], ...], Meta(max_length=100)] | UnsetType
+    ) = UNSET
     """Folders beside the workspace that they may change."""
     memory_mb: Annotated[int, Meta(ge=16, le=1 << 24)] | UnsetType = UNSET
     """Memory of one command."""
@@ -241,7 +247,10 @@ class CompactionSection(Section, frozen=True, kw_only=True):
 class ContextSettingsSection(Section, frozen=True, kw_only=True):
     """`context`; tokens are estimated, 0 leaves a section out."""
 
-    rules_files: Annotated[tuple[RulesName, ...], Meta(max_length=30)] | UnsetType = UNSET
+    rules_files: (
+        Annotated[tuple[Annotated[str, Meta(pattern=_RULES, min_length=1, max_length=200)], ...], Meta(max_length=30)]
+        | UnsetType
+    ) = UNSET
     """Files of rules, by their name in each folder; the last part may have a `*`."""
     rules_tokens: Tokens | UnsetType = UNSET
     """What all rules together may cost."""
@@ -302,8 +311,8 @@ class AgentSection(Section, frozen=True, kw_only=True):
     """Model calls a turn may make."""
 
 
-class Settings(Section, frozen=True, kw_only=True):
-    """One `config.json`."""
+class Single(Section, frozen=True, kw_only=True):
+    """What stands in a `config.json` by itself, in no section."""
 
     default_agent: Name | UnsetType = UNSET
     """The agent of a new session."""
@@ -313,6 +322,23 @@ class Settings(Section, frozen=True, kw_only=True):
     """The model of a new session."""
     fallback_models: Annotated[tuple[ModelRef, ...], Meta(max_length=20)] | UnsetType = UNSET
     """Who is asked when a model cannot answer, in order: `provider/model`."""
+    preflight: PreflightMode | UnsetType = UNSET
+    """Whether an agent's steps are approved before it begins: `off`, `risky` or `always`."""
+    auth: AuthMode | UnsetType = UNSET
+    """`auto` or `token`."""
+    public_url: Address | UnsetType | None = UNSET
+    """Where a proxy that speaks https has the daemon answer, such as `https://agi.example`."""
+    trusted_workspaces: dict[str, object] | UnsetType = UNSET
+    """Kept by `agi trust` in the user's own file; means nothing in a project's."""
+    workspace_grants: dict[str, object] | UnsetType = UNSET
+    """Kept by answers to questions, see `agi grants`, in the user's own file; means nothing in a project's."""
+    resources: list[object] | UnsetType = UNSET
+    """What the user registered under a name; see config/resources.py."""
+
+
+class Settings(Single, frozen=True, kw_only=True):
+    """One `config.json`."""
+
     local: LocalSection | UnsetType = UNSET
     """Models on this machine."""
     providers: dict[str, ProviderSection] | UnsetType = UNSET
@@ -323,8 +349,6 @@ class Settings(Section, frozen=True, kw_only=True):
     """How changes are checked."""
     patch_review: PatchReviewSection | UnsetType = UNSET
     """Whether patches are shown first."""
-    preflight: PreflightMode | UnsetType = UNSET
-    """Whether an agent's steps are approved before it begins: `off`, `risky` or `always`."""
     budget: BudgetSection | UnsetType = UNSET
     """What may be used up."""
     sandbox: SandboxSection | UnsetType = UNSET
@@ -351,16 +375,6 @@ class Settings(Section, frozen=True, kw_only=True):
     """What a daemon tells about its work."""
     agents: dict[str, AgentSection] | UnsetType = UNSET
     """Limits by agent."""
-    auth: AuthMode | UnsetType = UNSET
-    """`auto` or `token`."""
-    public_url: Address | UnsetType | None = UNSET
-    """Where a proxy that speaks https has the daemon answer, such as `https://agi.example`."""
-    trusted_workspaces: dict[str, object] | UnsetType = UNSET
-    """Kept by `agi trust` in the user's own file; means nothing in a project's."""
-    workspace_grants: dict[str, object] | UnsetType = UNSET
-    """Kept by answers to questions, see `agi grants`, in the user's own file; means nothing in a project's."""
-    resources: list[object] | UnsetType = UNSET
-    """What the user registered under a name; see config/resources.py."""
 
 
 SECTIONS: dict[type[Struct], dict[str, type[Struct]]] = {

@@ -94,12 +94,12 @@ class Cursor(Struct, frozen=True):
         return f"{self.seq}{offset}" + (f"@{self.epoch}" if self.epoch != 1 else "")
 
 
-_CURSOR = re.compile(r"(\d{1,15})(?::(\d{1,15}))?(?:@(\d{1,15}))?", re.ASCII)
+_CURSOR = r"(\d{1,15})(?::(\d{1,15}))?(?:@(\d{1,15}))?"
 
 
 def parse_cursor(text: str) -> Cursor:
     """Read `seq`, `seq:offset`, each optionally with `@epoch`."""
-    match = _CURSOR.fullmatch(text.strip())
+    match = re.fullmatch(_CURSOR, text.strip(), re.ASCII)
     if match is None:
         raise BadRequest(
             f"{text[:40]!r} is not a position in a log.",

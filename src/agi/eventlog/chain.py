@@ -23,7 +23,7 @@ Kind = Literal["written", "late", "anew"]
 BEGIN = "agi log 1"
 """What stands before the first event."""
 LATE, ANEW = "late:", "anew:"
-_HASH = re.compile(r"(late:|anew:)?[0-9a-f]{64}", re.ASCII)
+_HASH = r"(late:|anew:)?[0-9a-f]{64}"
 _PAGE = 5_000
 
 
@@ -58,7 +58,7 @@ def fits(before: str, event: Event) -> bool:
 
 def kind_of(text: str) -> Kind | None:
     """How a link came about; None if it is no hash at all."""
-    found = _HASH.fullmatch(text)
+    found = re.fullmatch(_HASH, text, re.ASCII)
     if found is None:
         return None
     return "late" if found[1] == LATE else "anew" if found[1] == ANEW else "written"

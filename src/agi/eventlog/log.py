@@ -14,25 +14,27 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
 from agi.errors import StorageError, Unavailable
-from agi.eventlog import deleting, leases, texts
+from agi.eventlog import leases, texts
 from agi.eventlog.append import Append, Encoded, Find, no_session, one_line
 from agi.eventlog.base import Check, Cursor, Entries, Entry, Lease, LiveDelta, Projection
 from agi.eventlog.catching_up import CatchingUp
-from agi.eventlog.follow import Batch, Follower
 from agi.eventlog.hub import Hub
 from agi.eventlog.mirror import Mirror
 from agi.eventlog.rows import read_page
-from agi.eventlog.schema import STEPS, connect, prepare
+from agi.eventlog.schema import STEPS, prepared
 from agi.eventlog.watch import Watch
 from agi.eventlog.writer import Job, Writer
 from agi.protocol.events import Event, ModelOutputDelta, encode_data
 from agi.protocol.times import Clock, to_rfc3339
 from agi.redaction import Redactor
+
+if TYPE_CHECKING:
+    from agi.eventlog.follow import Batch
 
 T = TypeVar("T")
 
@@ -56,8 +58,7 @@ class EventLog:
         self.owner = leases.process_owner()
         self.projection = projection
         self._clock = clock
-        prepare(self.path, (*STEPS, *projection.steps))
-        self.db = connect(self.path)
+        self.db = prepared(self.path, (*STEPS, *projection.steps))
         """For reading, on the event loop's thread; never written through."""
         self.epoch = int(self.db.execute("SELECT value FROM meta WHERE key='epoch'").fetchone()[0])
         projection.epoch = self.epoch
@@ -118,6 +119,8 @@ class EventLog:
 
     async def follow(self, session_id: str, cursor: Cursor | None = None) -> AsyncIterator[Batch]:
         """Yield what comes after `cursor` (default: from now), past and live, until the session is deleted."""
+        from agi.eventlog.follow import Follower  # late: a daemon that was just started is followed by nobody
+
         self.watch.start()
         start = cursor or Cursor(self.last_seq(session_id), None, self.epoch)
         subscription = self.hub.subscribe(session_id)
@@ -135,6 +138,7 @@ class EventLog:
 
     async def delete(self, session_id: str, *, check: Check | None = None) -> None:
         """Remove a session for good: its events, rows, mirror and files; whoever follows it comes to the end."""
+        from agi.eventlog import deleting  # late: hardly any run deletes something
 
         def work(db: sqlite3.Connection) -> None:
             if check is not None:
@@ -153,6 +157,8 @@ class EventLog:
 
     async def finish_deletions(self) -> None:
         """See that nothing is left of sessions that were removed, also by processes that were killed meanwhile."""
+        from agi.eventlog import deleting  # late, as above
+
         gone = [one for one in deleting.deleted(self.db) if not self.last_seq(one)]
         for session_id in gone:
             self.mirror.forget(session_id)

@@ -84,6 +84,11 @@ def _use_wal(db: sqlite3.Connection) -> None:
 
 def prepare(path: Path, steps: Sequence[Step]) -> None:
     """Make the file if it is missing (0600) and bring it to the newest shape."""
+    prepared(path, steps).close()
+
+
+def prepared(path: Path, steps: Sequence[Step]) -> sqlite3.Connection:
+    """The same, and open it."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not path.exists():
@@ -93,24 +98,29 @@ def prepare(path: Path, steps: Sequence[Step]) -> None:
         raise StorageError(text, hint="Check that the folder is writable and holds no link of that name.") from error
     db = connect(path)
     try:
-        if _version(db) == len(steps):
-            return
-        db.execute("BEGIN IMMEDIATE")
-        done = _version(db)
-        if done > len(steps):
-            raise StorageError(
-                f"{path} was written by a newer version (shape {done}, this version knows {len(steps)}).",
-                code="database_too_new",
-                hint="Update agi, or point --db at another file.",
-            )
-        for step in steps[done:]:
-            step(db)
-        db.execute(f"PRAGMA user_version={len(steps)}")
-        db.execute("COMMIT")
-    except UNREADABLE as error:
-        raise unreadable(path, error) from error
-    finally:
+        if _version(db) != len(steps):
+            _take_steps(db, path, steps)
+    except BaseException as error:
         db.close()
+        if isinstance(error, UNREADABLE):
+            raise unreadable(path, error) from error
+        raise
+    return db
+
+
+def _take_steps(db: sqlite3.Connection, path: Path, steps: Sequence[Step]) -> None:
+    db.execute("BEGIN IMMEDIATE")
+    done = _version(db)
+    if done > len(steps):
+        raise StorageError(
+            f"{path} was written by a newer version (shape {done}, this version knows {len(steps)}).",
+            code="database_too_new",
+            hint="Update agi, or point --db at another file.",
+        )
+    for step in steps[done:]:
+        step(db)
+    db.execute(f"PRAGMA user_version={len(steps)}")
+    db.execute("COMMIT")
 
 
 def _version(db: sqlite3.Connection) -> int:

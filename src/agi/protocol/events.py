@@ -6,6 +6,7 @@ encoded once, when the event is appended; the same bytes are stored, mirrored an
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar, Literal
 
 import msgspec
@@ -21,6 +22,7 @@ from agi.protocol.messages import Message, Mode, StopReason, Usage
 from agi.protocol.parts import InputPart, Json
 from agi.protocol.policies import Budget, Budgets, ReviewVerdict
 from agi.protocol.preflight import EstimatedCost, PreflightCause, PreflightStep
+from agi.protocol.reading import reader
 from agi.protocol.resources import ResourceTag
 from agi.protocol.sessions import ErrorInfo, Risk, TurnOptions
 from agi.protocol.tools import ToolCall, ToolResult
@@ -827,7 +829,7 @@ class _Envelope(Struct, frozen=True):
     hash: str = ""
 
 
-_decode_envelope = msgspec.json.Decoder(_Envelope).decode
+_decode_envelope: Callable[[bytes | str], _Envelope] = reader(_Envelope)
 
 
 def in_todays_words(said: AnyVerification) -> Verification:

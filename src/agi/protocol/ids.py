@@ -6,7 +6,6 @@ Ids made by one process sort in the order they were made. Knows nothing of what 
 from __future__ import annotations
 
 import os
-import re
 import struct
 import threading
 import time
@@ -23,7 +22,7 @@ GRANT = "grant"
 NOTE = "note"
 COMPACTION = "comp"
 
-_PATTERN = re.compile(r"[a-z]{3,5}_[0-9a-f]{32}", re.ASCII)
+_HEX = "0123456789abcdef"
 _lock = threading.Lock()
 _last = 0
 _drawn: list[int] = []
@@ -59,4 +58,5 @@ def new_id(prefix: str) -> str:
 
 def is_id(text: str, prefix: str) -> bool:
     """Tell whether `text` has the form of an id with this prefix."""
-    return text.startswith(prefix + "_") and _PATTERN.fullmatch(text) is not None
+    rest = text.removeprefix(prefix + "_")
+    return len(rest) == 32 and len(text) == len(prefix) + 33 and not rest.strip(_HEX)

@@ -15,8 +15,8 @@ from agi.server.asgi import ASGIApp
 from agi.server.request import Request
 from agi.server.routes import Route
 from agi.sessions.listing import models_at
-from agi.sessions.own_tools import ToolList
 from agi.sessions.sites import Site
+from agi.sessions.tool_lists import ToolList
 from agi.tools.base import Registry
 
 

@@ -45,10 +45,11 @@ _DECISIVE = frozenset(
     b"host origin sec-fetch-site sec-fetch-mode authorization cookie x-agi-key "
     b"content-type content-length content-encoding transfer-encoding".split()
 )
-_JSON = re.compile(rb'application/json\s*(;\s*charset="?utf-8"?\s*)?', re.IGNORECASE)
-_FORM_DATA = re.compile(rb"multipart/form-data\s*;.*", re.IGNORECASE)
-_TOKEN_IN_QUERY = re.compile(rb"(^|[&;])(access_)?token=", re.IGNORECASE)
-_MALFORMED_HOST = re.compile(rb"[@,/\s]")
+# Patterns are made by the first request that needs them: most have no query and say plain `application/json`.
+_JSON = rb'application/json\s*(;\s*charset="?utf-8"?\s*)?'
+_FORM_DATA = rb"multipart/form-data\s*;.*"
+_TOKEN_IN_QUERY = rb"(^|[&;])(access_)?token="
+_MALFORMED_HOST = rb"[@,/\s]"
 _SHORTEST_TOKEN = 16
 
 
@@ -272,7 +273,7 @@ class Guard:
         if host and host.lower() == self._public:
             exchange.tell(secure=True)
             return None
-        return refusals.HOST_MALFORMED if not host or _MALFORMED_HOST.search(host) else refusals.HOST_FOREIGN
+        return refusals.HOST_MALFORMED if not host or re.search(_MALFORMED_HOST, host) else refusals.HOST_FOREIGN
 
     def _judge_origin(self, exchange: Exchange) -> Refusal | None:
         said = exchange.said
@@ -287,7 +288,8 @@ class Guard:
         return None if site == b"none" and typed else refusals.SITE_FOREIGN
 
     def _judge_credential(self, exchange: Exchange) -> Refusal | None:
-        if _TOKEN_IN_QUERY.search(exchange.scope["query_string"]):
+        query = exchange.scope["query_string"]
+        if query and re.search(_TOKEN_IN_QUERY, query, re.IGNORECASE):
             return refusals.TOKEN_IN_URL
         authorization = exchange.said.get(b"authorization")
         if authorization is not None:
@@ -388,9 +390,9 @@ def _judge_content(exchange: Exchange) -> Refusal | None:
     if b"transfer-encoding" not in said and said.get(b"content-length", b"0") == b"0":
         return None
     kind = said.get(b"content-type", b"")
-    if _JSON.fullmatch(kind):
+    if kind == b"application/json" or re.fullmatch(_JSON, kind, re.IGNORECASE):
         return None
-    if _FORM_DATA.fullmatch(kind) and exchange.scope["path"].endswith("/attachments"):
+    if re.fullmatch(_FORM_DATA, kind, re.IGNORECASE) and exchange.scope["path"].endswith("/attachments"):
         return None
     return refusals.TYPE_UNSUPPORTED
 

@@ -61,7 +61,7 @@ _HEADERS_TOO_LARGE = Refusal(431, "too_large", "The headers are too many or too 
 _TOO_MANY_AT_ONCE = Refusal(429, "too_many_requests", "Too many requests wait on one connection.")
 _TOO_SLOW = Refusal(408, "timeout", "The headers did not arrive in time.")
 
-_WEBSOCKET_KEY = re.compile(rb"[A-Za-z0-9+/]{22}==")
+_WEBSOCKET_KEY = rb"[A-Za-z0-9+/]{22}=="
 
 _Wait = Literal["", "headers", "body", "rest"]
 
@@ -241,7 +241,7 @@ class BoundedHttp(Connection):
         """Whether a well-formed handshake asks for a WebSocket; any other is a plain request for the guard to judge."""
         keys = [value for name, value in self.headers if name == b"sec-websocket-key"]
         versions = [value for name, value in self.headers if name == b"sec-websocket-version"]
-        is_handshake = len(keys) == 1 and _WEBSOCKET_KEY.fullmatch(keys[0]) is not None and versions == [b"13"]
+        is_handshake = len(keys) == 1 and re.fullmatch(_WEBSOCKET_KEY, keys[0]) is not None and versions == [b"13"]
         begins = (self.parser.get_method(), self.parser.get_http_version()) == (b"GET", "1.1")
         return is_handshake and begins and super()._should_upgrade()
 

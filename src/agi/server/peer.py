@@ -16,8 +16,6 @@ import sys
 
 import msgspec
 
-from agi.sandbox.survivors import CHILD_MARKER, descendants
-
 Address = tuple[str, int]
 
 _ESTABLISHED = 1
@@ -189,6 +187,8 @@ def _held_by_a_command(daemon: int, inode: int) -> bool:
 
 def _commands(daemon: int) -> set[int]:
     """Every process that descends from the daemon, by the process tree or by its marker."""
+    from agi.sandbox.survivors import descendants  # late: most clients need not be told from commands
+
     os.stat(f"/proc/{daemon}/task/{daemon}/children")  # raises where the kernel does not list children
     found = descendants(daemon)
     if found or _has_had_children(daemon):
@@ -217,6 +217,8 @@ def _may_be_marked(pid: int, daemon: int) -> bool:
             environment = file.read()
     except OSError:
         return False  # gone, or another user's
+    from agi.sandbox.survivors import CHILD_MARKER  # late, as above
+
     name, value = CHILD_MARKER, str(daemon)
     return not environment or f"\0{name}={value}\0".encode() in b"\0" + environment
 

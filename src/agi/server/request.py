@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 DEPTH = 100
 """How deep a body may be nested: what is stored must be readable from any depth of the program."""
-_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
+_BRACKETS = rb'"(?:[^"\\]|\\.)*+"|[\[\]{}]'
 _ID_FORMS = {
     "session_id": (SESSION, "session"),
     "turn_id": (TURN, "turn"),
@@ -206,7 +206,7 @@ def _malformed(body: bytes, error: msgspec.DecodeError | UnicodeDecodeError | Re
 def _depth(body: bytes) -> int:
     """How deep brackets are nested, those within strings not counted."""
     depth = deepest = 0
-    for found in _BRACKETS.finditer(body):
+    for found in re.finditer(_BRACKETS, body, re.DOTALL):
         mark = found[0]
         if mark in (b"[", b"{"):
             depth += 1

@@ -21,7 +21,6 @@ from msgspec import Struct
 
 from agi.config import Flags
 from agi.errors import ConfigError
-from agi.models.base import Model
 from agi.server.access import AccessLine
 from agi.server.app import App, build_app
 from agi.server.daemon import Berth
@@ -36,6 +35,7 @@ from agi.sessions.retaining import retain
 from agi.sessions.sites import Site
 
 if TYPE_CHECKING:
+    from agi.models.base import Model
     from agi.server.host import Server
     from agi.telemetry.otel import Exporter
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from agi.config import SandboxSettings
-from agi.sandbox.base import MIB, Confinement, Limits, Network, Rung
 
 if TYPE_CHECKING:
+    from agi.sandbox.base import Confinement, Network, Rung
     from agi.sandbox.cell import Cell
     from agi.sandbox.ladder import Ladder
     from agi.sessions.sites import Site
@@ -47,7 +47,8 @@ class Cells:
 
     def outside(self, site: Site) -> Cell:
         """Where programs of the user's own run: nothing keeps them in, and they end when the daemon does."""
-        from agi.sandbox.cell import Cell  # late, as above
+        from agi.sandbox.base import Confinement, Limits  # late, as above
+        from agi.sandbox.cell import Cell
 
         endless = Limits(memory=0, processes=None, file_size=None, cpu_seconds=None, open_files=None)
         return Cell(self._ladder(_OFF), Confinement(workspace=site.workspace.root, network="on", limits=endless))
@@ -76,6 +77,8 @@ class Cells:
         return self._ladders[off]
 
     def _confinement(self, site: Site) -> Confinement:
+        from agi.sandbox.base import MIB, Confinement, Limits  # late, as above
+
         settings = site.config.sandbox
         usual = Limits()
         return Confinement(

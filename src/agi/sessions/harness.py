@@ -23,7 +23,6 @@ from agi.config import Flags
 from agi.errors import Conflict, Invalid, NotFound, Unavailable
 from agi.eventlog import leases
 from agi.eventlog.base import ENDINGS, Check, Cursor, Entry, Lease
-from agi.eventlog.follow import Batch
 from agi.eventlog.log import EventLog
 from agi.eventlog.repair import alone_at, rebuild_if_needed
 from agi.protocol import commands
@@ -49,12 +48,14 @@ from agi.sessions.turns import (
     with_interrupt,
 )
 from agi.views import pool, queries
+from agi.views.folding import begun
 from agi.views.queries import Attachment, Before, Turn
 from agi.views.state import SessionState, TurnState
 from agi.views.tables import Tables
 
 if TYPE_CHECKING:
     from agi.editing.seen import Seen
+    from agi.eventlog.follow import Batch
     from agi.models.base import Model
     from agi.protocol.chains import LogCheck
     from agi.protocol.checkpoints import Reverted, SessionDiff
@@ -260,7 +261,7 @@ class Harness:
         created = ev.SessionCreated(
             id=session_id,
             agent=agent.name,
-            workspace_path=str(site.workspace.root),
+            workspace_path=str(site.opened.root),
             project_path=str(site.project),
             created_at=to_rfc3339(time.time()),
             title=command.title,
@@ -273,10 +274,11 @@ class Harness:
             resource=resource,
         )
         notices = [ev.Notice(code="setting_ignored", message=warning) for warning in site.config.warnings]
-        await self.log.append(session_id, [(None, data) for data in (created, *also, *notices)], check=check)
+        said = [(None, data) for data in (created, *also, *notices)]
+        events = await self.log.append(session_id, said, check=check)
         await self.log.mirrored()
         self._warmer.begin(site, agent, command, lambda: self.registry.definitions())
-        return self.session(session_id)
+        return begun(events).public(self.log.epoch)  # nobody works for it yet, and no row has to be read
 
     async def fork_session(self, session_id: str, command: commands.ForkSession) -> Session:
         """Begin another session with what was said in this one so far, or up to a point; this one is only read."""

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 from agi.errors import AgiError, WorkspaceError
 from agi.protocol.workers import Isolation, KeptApart
-from agi.workspace.handle import Workspace
 
 if TYPE_CHECKING:
     from agi.workspace.copying import Held
     from agi.workspace.git import GitResult
+    from agi.workspace.handle import Workspace
 
 FILES = "files"
 BASE = "base.json"
@@ -117,6 +117,7 @@ class Apart:
     async def _add_worktree(self, workspace: Workspace, place: Path, *, must: bool) -> bool:
         """Make the folder a worktree, if the workspace is the root of a repository with a commit."""
         from agi.workspace.git import git  # late, as above
+        from agi.workspace.handle import Workspace
 
         why = "it is not the root of a repository"
         if (workspace.root / ".git").exists():

@@ -12,14 +12,16 @@ import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import closing
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
 from agi.errors import AgiError
 from agi.eventlog.log import EventLog
 from agi.eventlog.schema import connect
-from agi.protocol.search import Found, Recalled, Search
+
+if TYPE_CHECKING:
+    from agi.protocol.search import Found, Recalled, Search
 
 T = TypeVar("T")
 

@@ -6,10 +6,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agi.workspace.handle import Workspace
-
 if TYPE_CHECKING:
     from agi.skills.loading import Memory, Skills
+    from agi.workspace.handle import Workspace
 
 
 FOLDERS = (".agi/skills", ".agents/skills", ".claude/skills")

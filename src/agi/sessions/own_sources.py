@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agi.workspace.repository import repository_root
-
 if TYPE_CHECKING:
     from agi.context.base import Source
     from agi.context.sources import RepoMap, SelectedFiles
@@ -29,6 +27,8 @@ class OwnSources:
 
     def at(self, site: Site) -> Sequence[Source]:
         """Those of a workspace; none where there is no repository, whose files could be of any kind."""
+        from agi.workspace.repository import repository_root  # late: only a turn needs it
+
         told = site.config.context
         if not (told.repo_map_tokens or told.selected_files_tokens) or repository_root(site.workspace.root) is None:
             return ()

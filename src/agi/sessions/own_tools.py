@@ -10,35 +10,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
-from agi.protocol.tools import ToolDefinition
-from agi.usertools.base import ToolProblem
-
 if TYPE_CHECKING:
     from agi.protocol.mcp import McpProblem
     from agi.sessions.sites import Site
+    from agi.sessions.tool_lists import Joined, ToolList
     from agi.tools.base import Registry
-    from agi.usertools.base import UserTools
+    from agi.usertools.base import ToolProblem, UserTools
     from agi.usertools.loading import UserToolLoader
-
-
-class ToolList(Struct, frozen=True, kw_only=True):
-    """Every tool, sorted by name; which are the project's own, which those of MCP servers; why some are not there."""
-
-    tools: tuple[ToolDefinition, ...]
-    project: tuple[str, ...]
-    problems: tuple[ToolProblem, ...]
-    mcp: tuple[str, ...] = ()
-    held_back: tuple[str, ...] = ()
-    """Those of MCP servers that a model has to look for, since there is no room to offer them all."""
-
-
-class Joined(Struct, frozen=True, kw_only=True):
-    """All tools a turn can use, and what a person should know about servers that are not as they should be."""
-
-    registry: Registry
-    problems: tuple[McpProblem, ...] = ()
 
 
 class OwnTools:
@@ -72,6 +50,8 @@ class OwnTools:
 
     async def joined(self, site: Site, registry: Registry, *, start: bool = False) -> Joined:
         """All tools that can be used in a workspace; with `start`, servers that were never seen are started."""
+        from agi.sessions.tool_lists import Joined  # late, as above
+
         own = await self.at(site, registry)
         registry = registry.joined(own.tools) if own.tools else registry
         servers = await site.own_servers.tools(site, registry.names(), start=start)
@@ -87,6 +67,8 @@ class OwnTools:
 
     async def listed(self, site: Site, registry: Registry) -> ToolList:
         """The same, for clients to look at."""
+        from agi.sessions.tool_lists import ToolList  # late, as above
+
         own = await self.at(site, registry)
         names = tuple(sorted(tool.definition.name for tool in own.tools))
         registry = registry.joined(own.tools)
@@ -103,5 +85,7 @@ class OwnTools:
 
 
 def _tool_problem(problem: McpProblem) -> ToolProblem:
+    from agi.usertools.base import ToolProblem  # late, as above
+
     name = f"mcp {problem.server} {problem.tool}".rstrip()
     return ToolProblem(name=name, message=problem.message, hint=problem.hint)

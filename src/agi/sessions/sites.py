@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,6 @@ from agi.agents.load import load_agents
 from agi.config import Config, Flags, load_config
 from agi.config.load import rules_commands
 from agi.errors import ConfigError
-from agi.models.facts import Facts
-from agi.models.resolve import Models
 from agi.redaction import Redactor
 from agi.sessions.cells import Cells
 from agi.sessions.origin import own_cache
@@ -27,18 +26,21 @@ from agi.sessions.own_skills import OwnSkills
 from agi.sessions.own_sources import OwnSources
 from agi.sessions.own_tools import OwnTools
 from agi.trust import trust_state
-from agi.workspace.handle import Workspace
+from agi.workspace.opening import Opened, open_root
 
 if TYPE_CHECKING:
     from agi.agents.base import Agent, Agents
     from agi.context.base import Context, Piece, Source
     from agi.models.base import Model
     from agi.models.breaker import Breaker
+    from agi.models.facts import Facts
+    from agi.models.resolve import Models
     from agi.net.route import Proxies
     from agi.protocol.grants import Grant
     from agi.protocol.tools import ToolDefinition
     from agi.sandbox.cell import Cell
     from agi.skills.loading import Skills
+    from agi.workspace.handle import Workspace
 
 # What a site needs only for a turn is imported by the first: a daemon that nobody has asked anything does without.
 _FILES = (
@@ -52,15 +54,15 @@ _FILES = (
 )
 
 
-class Site(Struct, frozen=True, kw_only=True):
+class Site(Struct, frozen=True, kw_only=True, dict=True):
     """One workspace, ready to be worked in."""
 
-    workspace: Workspace
+    opened: Opened
+    """Its folder."""
     config: Config
     agents: Agents
-    models: Models
-    facts: Facts
-    """What is known about the models that can be asked here."""
+    make_models: Callable[[], Models]
+    make_facts: Callable[[], Facts]
     cells: Cells
     """Where commands run."""
     own_tools: OwnTools
@@ -79,10 +81,27 @@ class Site(Struct, frozen=True, kw_only=True):
     lender: Path | None = None
     """The project whose settings, agents and trust hold here, where the workspace is a worker's copy of it."""
 
+    @cached_property
+    def workspace(self) -> Workspace:
+        """The handle that tools use it by."""
+        from agi.workspace.handle import Workspace
+
+        return Workspace(self.opened)
+
+    @cached_property
+    def models(self) -> Models:
+        """The models that can be asked here; on the event loop's thread."""
+        return self.make_models()
+
+    @cached_property
+    def facts(self) -> Facts:
+        """What is known about them."""
+        return self.make_facts()
+
     @property
     def project(self) -> Path:
         """The folder that the settings are from."""
-        return self.lender or self.workspace.root
+        return self.lender or self.opened.root
 
     @property
     def trusted(self) -> bool:
@@ -193,6 +212,12 @@ class Site(Struct, frozen=True, kw_only=True):
         """Why no command may run here; empty if commands may."""
         return self.cells.no_commands(self)
 
+    async def close(self) -> None:
+        """Let go of its folder and of connections to models."""
+        if "models" in vars(self):
+            await self.models.close()
+        self.opened.close()
+
 
 class Sites:
     """The workspaces in use, by path."""
@@ -265,7 +290,7 @@ class Sites:
 
     def own_cache(self, site: Site) -> None:
         """Before anything is read from a workspace's cache: throw it away if it came with the repository."""
-        root = site.workspace.root
+        root = site.opened.root
         if root not in self._cached:
             own_cache(root / ".agi", self._home_config)
             self._cached.add(root)
@@ -274,21 +299,19 @@ class Sites:
         """Let go of a workspace that is gone and that nothing runs in."""
         site = self._sites.pop(str(path), None)
         if site is not None:
-            await site.models.close()
-            site.workspace.close()
+            await site.close()
 
     async def close(self) -> None:
         """Close every handle and connection, and end every server."""
         await self.own_servers.close()
         for site in (*self._retired, *self._sites.values()):
-            await site.models.close()
-            site.workspace.close()
+            await site.close()
         self.cells.close()
         self._own_sources.close()
 
     def _load(self, path: str, signature: tuple[object, ...], lender: str | None) -> Site:
-        workspace = Workspace.open(path)
-        project = workspace.root if lender is None else Path(lender)
+        opened = open_root(path)
+        project = opened.root if lender is None else Path(lender)
         try:
             config = load_config(
                 project=project,
@@ -302,22 +325,14 @@ class Sites:
             self._redactor.learn(*(key.reveal() for key in keys))
             agents = load_agents(project=project, config=config, home_config=self._home_config)
         except BaseException:
-            workspace.close()
+            opened.close()
             raise
-        models = Models(
-            config,
-            env=self._env,
-            proxies=self.proxies,
-            stand_in=self._stand_in,
-            probe_ports=self._probe_ports,
-        )
-        facts = Facts(config, ports=self._probe_ports)
         return Site(
-            workspace=workspace,
+            opened=opened,
             config=config,
             agents=agents,
-            models=models,
-            facts=facts,
+            make_models=partial(self._models, config),
+            make_facts=partial(self._facts, config),
             cells=self.cells,
             own_tools=self._own_tools,
             own_skills=self._own_skills,
@@ -328,6 +343,18 @@ class Sites:
             home=self._env.get("HOME") or os.path.expanduser("~"),
             lender=None if lender is None else project,
         )
+
+    def _models(self, config: Config) -> Models:
+        from agi.models.resolve import Models
+
+        return Models(
+            config, env=self._env, proxies=self.proxies, stand_in=self._stand_in, probe_ports=self._probe_ports
+        )
+
+    def _facts(self, config: Config) -> Facts:
+        from agi.models.facts import Facts
+
+        return Facts(config, ports=self._probe_ports)
 
     def _is_trusted(self, root: Path) -> bool:
         """Whether a workspace is trusted as it is at this moment."""

@@ -8,14 +8,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from agi.agents.base import Agent
 from agi.errors import AgiError
-from agi.models.resolve import Choice
 from agi.protocol.commands import CreateSession
 from agi.protocol.tools import ToolDefinition
 from agi.sessions.sites import Site
+
+if TYPE_CHECKING:
+    from agi.models.resolve import Choice
 
 
 @runtime_checkable

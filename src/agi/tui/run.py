@@ -11,9 +11,10 @@ from functools import partial
 
 from msgspec import Struct
 
-from agi.client.base import Client, ClientSettings
+from agi.client.base import Client
 from agi.client.find import open_client
 from agi.client.running import running_daemon
+from agi.client.settings import ClientSettings
 from agi.tui.app import AgiApp
 from agi.tui.tokens import PALETTES, fitting
 

@@ -5,7 +5,7 @@ A part of the fold (see state). Where the texts are, `seq` says. Pure. May impor
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 import msgspec
 from msgspec import Struct, field
@@ -13,6 +13,7 @@ from msgspec import Struct, field
 from agi.protocol import events as ev
 from agi.protocol.context import AssemblyCause, ContextSection
 from agi.protocol.events import Event
+from agi.protocol.reading import reader
 
 MOST_PATHS = 64
 """How many of the paths that calls named last are remembered."""
@@ -32,7 +33,7 @@ class _Named(Struct, frozen=True):
     path: str = ""
 
 
-_decode_named = msgspec.json.Decoder(_Named).decode
+_decode_named: Callable[[bytes | str], _Named] = reader(_Named)
 
 
 class ContextState(Struct, kw_only=True, omit_defaults=True):

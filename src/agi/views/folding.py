@@ -5,7 +5,7 @@ Pure. May import: protocol, views.asking, views.compactions, views.drafting, vie
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from msgspec import UNSET
@@ -41,6 +41,16 @@ def fold(state: SessionState | None, event: Event) -> SessionState | None:
             handler(state, event, data)
         if state.draft is not None:
             note(state.draft, event, data)
+    return state
+
+
+def begun(events: Iterable[Event]) -> SessionState:
+    """How a session stands whose first events these are."""
+    state: SessionState | None = None
+    for event in events:
+        state = fold(state, event)
+    if state is None:
+        raise ValueError("A session begins with `session_created`.")
     return state
 
 

@@ -6,7 +6,7 @@ May import: errors, protocol, views.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
 import msgspec
@@ -25,11 +25,12 @@ from agi.protocol.parts import (
     ToolResultPart,
     plain_text,
 )
+from agi.protocol.reading import reader
 from agi.protocol.resources import ResourceTag
 from agi.protocol.sessions import TurnOptions, TurnStatus
 from agi.protocol.times import to_millis, to_rfc3339
 from agi.views.segments import END, Revert, Segment, counts, segments
-from agi.views.state import SessionState
+from agi.views.state import SessionState, decode_state
 from agi.views.tables import QUEUED
 
 _END = 1 << 62
@@ -58,13 +59,12 @@ _FORKS = (
 _FIRST_SAID = "SELECT id FROM messages WHERE session_id=? AND role='user' AND NOT dropped ORDER BY position LIMIT 1"
 _OF_MESSAGE = JOINED + ' WHERE m.session_id=? AND m.id=? ORDER BY p."index"'
 _OF_TURN = JOINED + ' WHERE m.session_id=? AND m.turn_id=? ORDER BY m.position, p."index"'
-_decode_state = msgspec.json.Decoder(SessionState).decode
-_decode_asked = msgspec.json.Decoder(TurnOptions).decode
-_decode_info = msgspec.json.Decoder(Message).decode
-_decode_part = msgspec.json.Decoder(Part).decode
-_decode_call = msgspec.json.Decoder(ToolCallContent).decode
-_decode_result = msgspec.json.Decoder(ToolResultContent).decode
-_decode_error = msgspec.json.Decoder(ErrorContent).decode
+_decode_asked: Callable[[bytes | str], TurnOptions] = reader(TurnOptions)
+_decode_info: Callable[[bytes | str], Message] = reader(Message)
+_decode_part: Callable[[bytes | str], Part] = reader(Part)
+_decode_call: Callable[[bytes | str], ToolCallContent] = reader(ToolCallContent)
+_decode_result: Callable[[bytes | str], ToolResultContent] = reader(ToolResultContent)
+_decode_error: Callable[[bytes | str], ErrorContent] = reader(ErrorContent)
 
 
 Before = tuple[int, str]
@@ -123,7 +123,7 @@ def session_state(db: sqlite3.Connection, session_id: str) -> SessionState:
             code="session_not_found",
             hint="List the sessions with GET /v1/sessions or `agi sessions`.",
         )
-    return _decode_state(row[0])
+    return decode_state(row[0])
 
 
 def list_sessions(
@@ -142,7 +142,7 @@ def _readable(db: sqlite3.Connection, query: str, values: tuple[object, ...], li
         found: list[SessionState] = []
         for (state,) in rows:
             with suppress(msgspec.MsgspecError):
-                found.append(_decode_state(state))
+                found.append(decode_state(state))
         if len(found) >= limit or len(rows) < most:
             return found[:limit]
         most += len(rows) - len(found)

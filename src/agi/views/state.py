@@ -5,6 +5,7 @@ Pure. May import: protocol, views.compactions, views.context, views.drafting, vi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType, field
@@ -17,6 +18,7 @@ from agi.protocol.messages import Usage
 from agi.protocol.parts import Json
 from agi.protocol.policies import Budgets, ReviewVerdict
 from agi.protocol.preflight import PendingPreflight, PreflightAnswer, PreflightStep
+from agi.protocol.reading import reader
 from agi.protocol.resources import ResourceTag
 from agi.protocol.sessions import Activity, PendingApproval, QueuedTurn, Session, SessionStatus
 from agi.views.compactions import Mark
@@ -246,3 +248,7 @@ class SessionState(Struct, kw_only=True, omit_defaults=True):
             forked_from=self.forked_from,
             context_tokens=self.context_tokens,
         )
+
+
+decode_state: Callable[[bytes | str], SessionState] = reader(SessionState)
+"""Reads how a session stands from its row."""

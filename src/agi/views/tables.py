@@ -26,10 +26,9 @@ from agi.protocol.sessions import TurnOptions
 from agi.protocol.times import to_millis
 from agi.views import pool, usage
 from agi.views.folding import fold
-from agi.views.state import SessionState
+from agi.views.state import SessionState, decode_state
 
 _encode = msgspec.json.Encoder().encode
-_decode_state = msgspec.json.Decoder(SessionState).decode
 REMEMBERED = 512
 """How many sessions that run are remembered as they stand; of the others, a few."""
 RESTING = 8
@@ -173,7 +172,7 @@ class Tables:
 
 def _load(db: sqlite3.Connection, session_id: str) -> SessionState | None:
     row = db.execute("SELECT state FROM sessions WHERE id=?", (session_id,)).fetchone()
-    return _decode_state(row[0]) if row else None
+    return decode_state(row[0]) if row else None
 
 
 def _is_live(state: SessionState) -> bool:

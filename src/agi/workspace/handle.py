@@ -16,10 +16,11 @@ from typing import BinaryIO, Self
 
 from msgspec import Struct
 
-from agi.errors import AgiError, Invalid, NotFound, WorkspaceError
+from agi.errors import AgiError, NotFound, WorkspaceError
 from agi.sandbox.holding import settled_ctime
 from agi.workspace.beneath import LOOK, LOOK_FOLDER, Opener, Place, best_opener
 from agi.workspace.listing import SKIPPED, Entry, Listing, list_folder, walk
+from agi.workspace.opening import Opened, open_root
 from agi.workspace.paths import explained, not_regular, refuse_reading, refuse_writing, relative_parts
 from agi.workspace.replace import Change, Replacement, commit_all
 from agi.workspace.targets import Target, close_folders, find_target, make_folders, remove_folders
@@ -49,32 +50,20 @@ class ReadFile(Struct, frozen=True):
 class Workspace:
     """A folder an agent may work in, held open until closed."""
 
-    def __init__(self, root: Path, fd: int, *, given: str = "", opener: Opener | None = None) -> None:
-        self.root = root
-        self._fd = fd
-        self._roots = (str(root), given or str(root))
+    def __init__(self, opened: Opened, *, opener: Opener | None = None) -> None:
+        self.root = opened.root
+        self._opened = opened
+        self._roots = (str(opened.root), opened.given)
         self._opener = opener
 
     @classmethod
     def open(cls, path: str | Path, *, opener: Opener | None = None) -> Workspace:
         """Open a folder as a workspace; refuse what is missing or no folder."""
-        given = os.path.abspath(path)
-        try:
-            root = Path(given).resolve(strict=True)
-            fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        except NotADirectoryError:
-            raise _no_workspace(path, "is not a folder", "workspace_not_a_directory") from None
-        except PermissionError:
-            raise _no_workspace(path, "may not be read", "workspace_not_readable") from None
-        except (OSError, ValueError, RuntimeError):
-            raise _no_workspace(path, "does not exist", "workspace_missing") from None
-        return cls(root, fd, given=given, opener=opener)
+        return cls(open_root(path), opener=opener)
 
     def close(self) -> None:
         """Let go of the folder; closing twice is harmless."""
-        fd, self._fd = self._fd, -1
-        if fd >= 0:
-            os.close(fd)
+        self._opened.close()
 
     def __enter__(self) -> Self:
         return self
@@ -154,7 +143,7 @@ class Workspace:
         Folders in SKIPPED do not count, and in a very large workspace what is deepest.
         """
         times = [entry.changed_ns for entry in self.walk(limit=LOOKED_AT).entries]
-        return max([settled_ctime(os.fstat(self._fd)), *times])
+        return max([settled_ctime(os.fstat(self._opened.fd)), *times])
 
     def write_bytes(self, path: str, data: bytes, *, mode: int | None = None) -> None:
         """Replace or create a file, and the folders above it; an existing one keeps its permissions unless told."""
@@ -198,11 +187,11 @@ class Workspace:
             os.close(place.fd)
 
     def _open(self, path: str, flags: int) -> Place:
-        if self._fd < 0:
+        if self._opened.fd < 0:
             raise WorkspaceError("The workspace is closed.", code="workspace_closed")
         if self._opener is None:
             self._opener = best_opener()
-        return self._opener(self._fd, self.relative(path), flags)
+        return self._opener(self._opened.fd, self.relative(path), flags)
 
     def _look(self, path: str) -> os.stat_result | None:
         try:
@@ -269,7 +258,3 @@ def _refuse_replacing(change: Change, before: os.stat_result | None) -> None:
     if not deleting_link and not before.st_mode & 0o222:
         hint = "Make it writable first if it is meant to change."
         raise WorkspaceError(f"{change.path!r} is read-only.", hint=hint, code="read_only")
-
-
-def _no_workspace(path: str | Path, what: str, code: str) -> Invalid:
-    return Invalid(f"The workspace {str(path)!r} {what}.", hint="Give the path of an existing folder.", code=code)
