@@ -755,6 +755,8 @@ class Notice(EventData, frozen=True, kw_only=True):
     message: str
 
 
+DISK_FULL = "disk_full"
+"""The code of the notice that a turn waits for room on the disk."""
 DATA_TYPES: dict[str, type[EventData]] = {kind.TYPE: kind for kind in EventData.__subclasses__()}
 """Every event type by its name in the log."""
 
