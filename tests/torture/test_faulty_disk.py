@@ -37,17 +37,12 @@ class Faulty(KilledDaemon):
     """A daemon whose disk can be made to fail."""
 
     async def start(self, *before: str) -> None:
-        serve = (sys.executable, "-m", "agi.cli.main", "serve", "--trust", "--port", "0", "--project")
+        serve = (sys.executable, "-m", "agi.cli.main", *self.command)
         with self.told.open("ab") as told:
             self.process = await asyncio.create_subprocess_exec(
-                *(*before, *serve, str(self.project)), stdout=asyncio.subprocess.PIPE, stderr=told, env=self.env
+                *(*before, *serve), stdout=asyncio.subprocess.PIPE, stderr=told, env=self.env
             )
         await self.ready()
-
-    @property
-    def told(self) -> Path:
-        """What it said on stderr, kept on another disk than its own."""
-        return self.root.parent / f"{self.root.name}.err"
 
     async def post(self, path: str, body: object) -> tuple[int, dict]:
         payload = json.dumps(body).encode()
