@@ -443,6 +443,20 @@ def turn_started(site: Site, state: SessionState, queued: QueuedTurn, registry: 
         approval_timeout_s=asked.approval_timeout_s,
         retry_of=queued.retry_of,
         preflight=wants_preflight(site, agent, asked, registry.definitions()),
+        settings=settings_of(site, agent),
+    )
+
+
+def settings_of(site: Site, agent: Agent) -> ev.TurnSettings:
+    """What a turn of an agent goes by here and now."""
+    config = site.config
+    return ev.TurnSettings(
+        max_steps=config.max_steps(agent.name) or agent.max_steps,
+        turn_budget=config.budget_per_turn,
+        session_budget=config.budget_per_session,
+        verify=config.verify,
+        review=config.patch_review,
+        compaction=config.compaction,
     )
 
 
