@@ -40,9 +40,16 @@ class Ground:
         self.root = root or Path(tempfile.mkdtemp(prefix="agi-peers-"))
         self.home = self.root / "home"
         self.project = self.root / "project"
-        for folder in (self.home, self.project):
+        self.temporary = self.root / "tmp"
+        """What a peer leaves in the folder for temporary files goes with its ground, and is in nobody else's way."""
+        for folder in (self.home, self.project, self.temporary):
             folder.mkdir(parents=True, exist_ok=True)
-        self.env = {"PATH": os.environ["PATH"], "HOME": str(self.home), "LANG": "C.UTF-8"}
+        self.env = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.home),
+            "TMPDIR": str(self.temporary),
+            "LANG": "C.UTF-8",
+        }
 
     def write(self, name: str, text: str) -> None:
         """Write a file below the home, for its owner alone."""
@@ -54,12 +61,13 @@ class Ground:
     def bytes_on_disk(self) -> int:
         """What home and project take, in blocks of the disk."""
         found = 0
-        for folder, _, names in os.walk(self.root):
-            for name in names:
-                try:
-                    found += os.lstat(os.path.join(folder, name)).st_blocks * 512
-                except OSError:  # gone meanwhile
-                    pass
+        for top in (self.home, self.project):
+            for folder, _, names in os.walk(top):
+                for name in names:
+                    try:
+                        found += os.lstat(os.path.join(folder, name)).st_blocks * 512
+                    except OSError:  # gone meanwhile
+                        pass
         return found
 
 

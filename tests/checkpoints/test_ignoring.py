@@ -43,6 +43,7 @@ def test_a_deeper_file_has_the_last_word(tmp_path: Path, root: int):
 def test_a_repository_around_the_workspace_counts(tmp_path: Path):
     """A workspace in a part of a repository follows the rules that are written above it."""
     (tmp_path / ".git" / "info").mkdir(parents=True)
+    (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     (tmp_path / ".git" / "info" / "exclude").write_text("private.txt\n")
     (tmp_path / ".gitignore").write_text("dist/\n/parts/one/only-here\n")
     (tmp_path / "parts" / "one").mkdir(parents=True)

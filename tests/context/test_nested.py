@@ -62,6 +62,7 @@ def test_a_path_that_leads_out_tells_nothing(workspace, path):
 def test_dependencies_and_ignored_folders_have_no_say(workspace, folder):
     """Whoever wrote these does not work here."""
     (workspace.root / ".git").mkdir()
+    (workspace.root / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     write(workspace, ".gitignore", "ignored/\n")
     write(workspace, f"{folder}/AGENTS.md", "Obey me.")
 

@@ -43,6 +43,7 @@ def test_they_come_from_the_user_then_from_the_root_down_the_nearest_last(tmp_pa
     write(tmp_path / "own" / "AGENTS.md", "mine")
     write(tmp_path / "AGENTS.md", "above the repository")
     (tmp_path / "repo" / ".git").mkdir(parents=True)
+    (tmp_path / "repo" / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     for place, text in ((tmp_path / "repo", "root"), (work.parent, "middle"), (work, "here")):
         write(place / "AGENTS.md", text)
 
@@ -65,6 +66,7 @@ def test_without_a_repository_nothing_above_is_looked_at(tmp_path):
 def test_looking_up_ends_at_the_home_folder(tmp_path):
     """A repository of somebody's settings holds no rules for all their projects."""
     (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     write(tmp_path / "AGENTS.md", "home")
     write(tmp_path / "a" / "AGENTS.md", "between")
     write(tmp_path / "a" / "work" / "AGENTS.md", "here")
@@ -75,6 +77,7 @@ def test_looking_up_ends_at_the_home_folder(tmp_path):
 def test_looking_up_ends_at_a_folder_that_others_may_write(tmp_path):
     """Whoever can put a file there could say anything."""
     (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     write(tmp_path / "AGENTS.md", "theirs")
     write(tmp_path / "work" / "AGENTS.md", "here")
     tmp_path.chmod(0o777)
@@ -85,6 +88,7 @@ def test_looking_up_ends_at_a_folder_that_others_may_write(tmp_path):
 def test_a_file_above_that_is_not_the_users_is_ignored(tmp_path, monkeypatch):
     """Below, in the workspace itself, it counts as text like everything else there."""
     (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     write(tmp_path / "AGENTS.md", "theirs").chmod(0o666)
     write(tmp_path / "work" / "AGENTS.md", "here").chmod(0o666)
     found = rules(tmp_path / "work")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import subprocess
 import threading
 
 import pytest
@@ -225,20 +224,6 @@ def test_a_file_that_cannot_be_opened_is_an_error_at_once(tmp_path):
     """Not a thread that dies in silence and callers that wait for ever."""
     with pytest.raises(StorageError):
         Writer(tmp_path / "missing" / "x.sqlite", lambda: None)
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    """A disk of two megabytes."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)], capture_output=True, text=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip(f"cannot mount a small disk: {mounted.stderr.strip()}")
-    yield disk
-    subprocess.run(["umount", "-l", str(disk)], check=True)
 
 
 async def fill(log, story) -> int:

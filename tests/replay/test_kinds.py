@@ -16,7 +16,7 @@ from tests.conftest import Place
 from tests.sessions.conftest import Crewed, delegates, report
 
 from agi.errors import ModelError
-from agi.models.scripted import Call, Say, Wait
+from agi.models.scripted import Call, Say, ScriptedModel, Wait
 from agi.protocol import commands
 from agi.protocol.parts import File
 from agi.protocol.policies import Budget, Budgets
@@ -269,6 +269,75 @@ async def test_a_turn_that_begins_with_a_plan(place, answer):
 
     assert played.turns == 1
     assert ("the plan that was proposed" in played.skipped[0]) is True
+
+
+@pytest.mark.parametrize("verdict", ["person", "denied", "accept", "reject", "ask"])
+async def test_a_step_of_a_plan_that_is_reviewed_as_well(place, verdict):
+    """The plan lets the call run, the review has its say all the same; both are in the record of the call."""
+    is_asked = verdict in ("person", "denied")
+    review = {"mode": "request"} if is_asked else {"mode": "auto"}
+    place.configure(json.dumps({"verify": {"autoVerify": False}, "patchReview": review}))
+    steps = [{"description": "Write.", "toolName": "write_file", "target": "n.txt"}]
+    place.model.says(json.dumps({"steps": steps})).calls("write_file", path="n.txt", content="n")
+    if not is_asked:
+        place.model.says(json.dumps({"verdict": verdict, "reason": "So it is."}))
+    place.model.says("Done.")
+    posted = await place.say("take notes", preflight=True, on_ask="wait")
+    await place.heard("preflight_requested")
+    await place.harness.resolve_preflight(place.session_id, posted.turn_id, commands.ResolvePreflight(approved=True))
+    if is_asked or verdict == "ask":
+        request = await place.heard("approval_requested")
+        await place.approve(request.data.tool_call_id, "deny" if verdict == "denied" else "approve")
+    await place.ended(posted)
+
+    assert [one.data.preflight_step for one in place.events("tool_call_started")] == (
+        [] if verdict in ("denied", "reject") else ["step_1"]
+    )
+    assert bool(place.events("patch_reviewed")) is not is_asked
+    await plays(place, given=True)
+
+
+@pytest.mark.parametrize("priced", ["neither", "first", "second"])
+async def test_a_budget_in_money_and_a_model_that_gives_way_to_one_of_another_price(tmp_path, priced):
+    """Whose price is not known is told once, at the model it is said of, and what may be spent is the same."""
+    first, second = ProviderServer([fails(401, "bad key")]), ProviderServer([calls(("repo_tree", {})), says("Second.")])
+    place = Place(tmp_path)
+    async with first, second:
+        price = {"inputUsd": 1.0, "outputUsd": 2.0}
+        models = {"one": {"m": price} if priced == "first" else {}, "two": {"n": price} if priced == "second" else {}}
+        setup = {
+            name: {"baseUrl": server.base_url, "apiKey": "k", "models": models[name]}
+            for name, server in (("one", first), ("two", second))
+        }
+        chosen = {"defaultProvider": "one", "defaultModel": "m", "fallbackModels": ["two/n"]}
+        place.configure(json.dumps({"providers": setup, "budget": {"perTurn": {"usd": 0.5}}, **chosen}))
+        place.model = None
+        await place.open()
+        await place.start()
+        await place.ask("go")
+
+    assert place.events("model_switched")
+    assert [one.data.code for one in place.events("notice")].count("price_unknown") == 1
+    await plays(place)
+    await place.harness.close()
+
+
+async def test_settings_that_changed_between_two_turns(place):
+    """Each turn is played by the settings that counted for it, whatever they are when it is exported."""
+    place.configure('{"verify": {"autoVerify": false}, "agents": {"build": {"maxSteps": 1}}}')
+    place.model.calls("repo_tree").says("Never asked.")
+    await place.ask("one")
+    place.configure(
+        '{"verify": {"autoVerify": false}, "agents": {"build": {"maxSteps": 5}}, "patchReview": {"mode": "request"}}'
+    )
+    place.model = ScriptedModel().calls("repo_tree").says("Two.")
+    await place.reopen()
+    await place.ask("two")
+    place.configure(QUIET)
+    await place.reopen()
+
+    assert [one.data.stop_reason for one in place.events("turn_completed")] == ["max_steps", "end_turn"]
+    await plays(place)
 
 
 async def test_tools_of_an_mcp_server_and_of_the_project(tmp_path):

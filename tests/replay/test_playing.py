@@ -235,12 +235,20 @@ async def test_what_would_not_come_out_is_shown_as_the_first_difference(place, k
     assert played.difference.made != played.difference.recorded
 
 
-async def test_settings_that_decide_otherwise_are_seen(place):
-    """With fewer steps the turn would have ended earlier."""
+@pytest.mark.parametrize("told_by", ["the log", "the cassette"])
+async def test_settings_that_decide_otherwise_are_seen(place, told_by):
+    """With fewer steps the turn would have ended earlier; a log that tells no settings goes by the cassette's."""
     place.model.calls("repo_tree").says("Nothing there.")
     await place.ask("look")
     cassette = await taped(place)
-    fewer = msgspec.structs.replace(cassette.head.conditions, max_steps={"build": 1})
-    played = await asyncio.to_thread(play, cassette.events, fewer)
+    conditions, events = cassette.head.conditions, cassette.events
+    settings = next(msgspec.json.encode(one.data.settings) for one in events if one.type == "turn_started")
+    if told_by == "the log":
+        swap = (b'"max_steps":100', b'"max_steps":1')
+    else:
+        swap = (b',"settings":' + settings, b"")
+        conditions = msgspec.structs.replace(conditions, max_steps={"build": 1})
+    events = [changed(one, *swap) if one.type == "turn_started" else one for one in events]
+    played = await asyncio.to_thread(play, events, conditions)
 
     assert not played.identical

@@ -94,6 +94,19 @@ async def test_where_it_cannot_be_kept_from_commands_it_is_put_back(in_landlock,
         assert any("put back" in note for note in result.notes)
 
 
+@pytest.mark.threat("T27")
+@pytest.mark.parametrize("trick", ["write a hook", "append to the settings", "rename the repository"])
+async def test_a_folder_that_is_no_repository_yet_is_kept_from_commands_all_the_same(in_bubblewrap, workspace, trick):
+    """Without a head git does not take it for one, but somebody may give it one later: nothing is planted in it."""
+    (workspace / ".git" / "hooks").mkdir(parents=True)
+    before = everything(workspace)
+
+    await in_bubblewrap(f"{TRICKS[trick]}; echo 'ref: refs/heads/main' > .git/HEAD; mkdir .git/objects .git/refs")
+
+    steers = lambda found: {name: kept for name, kept in found.items() if "hooks" in name or "config" in name}  # noqa: E731
+    assert steers(everything(workspace)) == steers(before)
+
+
 async def test_work_on_a_repository_goes_on(in_bubblewrap, repository):
     """Commit, branch, stash, clean up: what git does with its own files works, and it sees none of ours."""
     result = await in_bubblewrap(

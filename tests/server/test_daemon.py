@@ -6,12 +6,14 @@ import os
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from agi.config.daemon import DaemonRecord, read_record
 from agi.errors import Conflict, StorageError
+from agi.server import daemon
 from agi.server.daemon import Berth
 
 
@@ -72,6 +74,59 @@ def test_a_killed_daemon_leaves_its_place_free(tmp_path: Path) -> None:
     berth.leave()
 
     assert read_record(tmp_path) == left  # somebody else's record is not ours to remove
+
+
+CHILD = """
+import os, pathlib, sys
+from agi.server.daemon import Berth
+
+Berth(pathlib.Path(sys.argv[1])).announce("http://x", "t")
+if os.fork():
+    os._exit(9)
+os.write(1, b"held")  # a command that was forked and has not begun: it still has all that the daemon had
+os.read(0, 1)
+"""
+
+
+@pytest.fixture
+def killed(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A daemon that died while a child of it was about to become a command."""
+    command = [sys.executable, "-c", CHILD, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.read(4) == b"held"
+        assert process.wait() == 9
+        yield process
+
+
+@pytest.mark.threat("T54")
+def test_a_child_that_a_killed_daemon_was_about_to_start_is_waited_for(
+    tmp_path: Path, killed: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It holds the lock for a moment more; whoever starts the daemon again at once is not turned away."""
+    pauses: list[bytes] = []
+
+    def begins() -> None:
+        killed.stdin.close()  # type: ignore[union-attr]
+        pauses.append(killed.stdout.read())  # type: ignore[union-attr]  # returns when the child is gone
+
+    monkeypatch.setattr(daemon, "_pause", begins)
+    Berth(tmp_path).leave()
+
+    assert pauses == [b""]
+
+
+@pytest.mark.threat("T54")
+def test_a_lock_that_is_not_given_back_is_not_waited_for_without_end(
+    tmp_path: Path, killed: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody has it, whoever it is."""
+    pauses: list[None] = []
+    monkeypatch.setattr(daemon, "_pause", lambda: pauses.append(None))
+
+    with pytest.raises(Conflict, match="already"):
+        Berth(tmp_path)
+    assert len(pauses) == daemon.PAUSES
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"url": 1}', b"\xff", b'{"url":"u","pid":1,"token":"t"}'])

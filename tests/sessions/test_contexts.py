@@ -434,6 +434,7 @@ async def test_a_repository_of_some_size_is_told_as_a_map_once_it_is_read(place,
         (place.project / f"module_{number}.py").write_text(f"def function_{number}():\n    return {number}\n")
     assert notes(await ask(place)) == []
     (place.project / ".git").mkdir()
+    (place.project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     told = notes(await ask(place))
 
     assert len(told) == 1

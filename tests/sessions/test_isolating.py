@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,24 @@ async def test_a_worktree_that_cannot_be_had_is_refused_and_nothing_stays(tmp_pa
         assert refused.value.code == "no_worktree"
         assert not apart(tmp_path).is_there("sess_1")
         assert await apart(tmp_path).make("sess_1", workspace, "auto") == "folder"
+
+
+def begin_repository(folder: Path) -> None:
+    """One with a commit, so that it can have worktrees."""
+    env = {"PATH": os.environ["PATH"], "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
+    who = ("-c", "user.name=t", "-c", "user.email=t@t")
+    for words in (("init", "-q", "."), (*who, "commit", "-q", "--allow-empty", "-m", "first")):
+        subprocess.run(["git", *words], cwd=folder, env=env, check=True)
+
+
+async def test_an_empty_git_makes_no_worktree_of_the_repository_around_it(tmp_path: Path) -> None:
+    """Git would look further up, and make one of somebody else's repository."""
+    begin_repository(tmp_path)
+    (tmp_path / "project" / ".git").mkdir(parents=True)
+    with Workspace.open(tmp_path / "project") as workspace:
+        assert await apart(tmp_path).make("sess_1", workspace, "auto") == "folder"
+
+    assert not (tmp_path / ".git" / "worktrees").exists()
 
 
 async def test_only_folders_of_workers_are_taken_for_such(tmp_path: Path) -> None:

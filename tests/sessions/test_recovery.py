@@ -15,6 +15,7 @@ import pytest
 
 from agi.models.scripted import Call, Say, ScriptedModel, Wait
 from agi.protocol import commands
+from agi.protocol import events as ev
 from agi.protocol.events import CancelRequested
 from agi.sessions import runners
 from agi.sessions.approvals import give_answer
@@ -177,6 +178,26 @@ async def test_a_turn_that_is_cut_off_again_and_again_is_given_up(place):
 
     assert turn.status == "failed"
     assert json.loads(turn.outcome)["error"]["code"] == "interrupted"
+
+
+async def test_a_turn_that_waited_for_room_again_and_again_is_not_given_up(place):
+    """A full disk is no fault of the turn's, however often it comes; and the log says what it waited for."""
+    place.model.plays(Wait(asyncio.Event()))
+    posted = await place.say("one")
+    await place.heard("turn_started")
+    paused = (posted.turn_id, ev.Notice(code=ev.DISK_FULL, message="The disk is full."))
+    for n in range(1, 6):
+        await place.harness.log.append(place.session_id, [paused])
+        await place.harness.close()
+        place.model = ScriptedModel().plays(Wait(asyncio.Event())) if n < 5 else ScriptedModel().says("At last.")
+        await place.open()
+        await place.harness.recover()
+        await place.heard("turn_resumed", n)
+
+    assert (await asyncio.wait_for(place.ended(posted), 10)).status == "completed"
+    assert {data(event)["reason"].split(";")[0] for event in place.events("turn_resumed")} == {
+        "There is room on the disk again"
+    }
 
 
 async def test_stopping_cleanly_leaves_the_turn_to_the_next_start(place):

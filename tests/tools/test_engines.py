@@ -96,6 +96,7 @@ async def test_generated_questions_have_the_same_answer_from_both(desk, seed):
     grow(chance, desk.root)
     if chance.random() < 0.5:
         (desk.root / ".git" / "info").mkdir(parents=True)
+        (desk.root / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
         (desk.root / ".git" / "info" / "exclude").write_text("hay\n/src/a\n")
     folders = [str(path.relative_to(desk.root)) for path in desk.root.rglob("*") if path.is_dir()]
     program = ripgrep.find_ripgrep(desk.workspace)

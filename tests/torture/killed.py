@@ -9,6 +9,8 @@ import signal
 import sys
 from pathlib import Path
 
+from tests.torture.forked import Forked
+
 from agi.net.http import HttpClient
 
 
@@ -31,19 +33,36 @@ class KilledDaemon:
             "PYTHONPATH": os.pathsep.join(sys.path),
         }
 
+    @property
+    def command(self) -> list[str]:
+        """What follows `agi`."""
+        return ["serve", "--trust", "--port", "0", "--project", str(self.project)]
+
     async def start(self) -> None:
-        self.process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "agi.cli.main", "serve", "--trust", "--port", "0", "--project", str(self.project)),
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            env=self.env,
-        )
+        await self.launch()
         await self.ready()
+
+    async def launch(self) -> None:
+        """Begin to start it."""
+        with self.told.open("ab") as told:
+            self.process: asyncio.subprocess.Process | Forked = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "agi.cli.main", *self.command),
+                stdout=asyncio.subprocess.PIPE,
+                stderr=told,
+                env=self.env,
+            )
+
+    @property
+    def told(self) -> Path:
+        """What it said on stderr, kept on another disk than its own may be."""
+        return self.root.parent / f"{self.root.name}.err"
 
     async def ready(self) -> None:
         """Wait until it answers; then it can be called."""
         assert self.process.stdout is not None
-        self.url = (await asyncio.wait_for(self.process.stdout.readline(), 20)).decode().split()[-1].rstrip("/")
+        said = await asyncio.wait_for(self.process.stdout.readline(), 20)
+        assert said, f"it did not start: {self.told.read_text()[-1000:]}"
+        self.url = said.decode().split()[-1].rstrip("/")
         self.client = HttpClient()
         self.headers = {
             "authorization": "Bearer " + json.loads((self.project / ".agi" / "daemon.json").read_text())["token"],
@@ -51,9 +70,13 @@ class KilledDaemon:
         }
 
     async def kill(self) -> None:
+        await self.die()
+        await self.client.close()
+
+    async def die(self) -> None:
+        """At once, also in the middle of its start."""
         self.process.send_signal(signal.SIGKILL)
         await self.process.wait()
-        await self.client.close()
 
     async def call(self, method: str, path: str, body: object = None) -> dict:
         payload = json.dumps(body).encode() if body is not None else b""
@@ -69,8 +92,8 @@ class KilledDaemon:
                 await asyncio.sleep(0.01)
         return {"turn_id": asked[0]["turn_id"], "tool_call_id": asked[0]["tool_call_id"]}
 
-    async def idle(self, path: str) -> None:
+    async def idle(self, path: str, patience: float = 20) -> None:
         """Wait until the session at this path has nothing to do."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(patience):
             while (await self.call("GET", path))["activity"] != "idle":  # noqa: ASYNC110 - another process
                 await asyncio.sleep(0.01)

@@ -17,11 +17,15 @@ from tests.torture.traced import strace
 
 from agi.testing.box import eventually
 from agi.testing.provider import ProviderServer
-from agi.testing.replies import Reply, says, waits
+from agi.testing.replies import Reply, calls, says, waits
 from agi.testing.scripts import Asked
 
 pytestmark = pytest.mark.slow
 SETTINGS = {"verify": {"autoVerify": False}}
+KINDS = (  # a notice by its code
+    "SELECT seq, CASE type WHEN 'notice' THEN json_extract(data, '$.code') ELSE type END"
+    " FROM events ORDER BY session_id, seq"
+)
 MESSAGE = {"parts": [{"type": "text", "text": "go"}]}
 
 
@@ -33,17 +37,12 @@ class Faulty(KilledDaemon):
     """A daemon whose disk can be made to fail."""
 
     async def start(self, *before: str) -> None:
-        serve = (sys.executable, "-m", "agi.cli.main", "serve", "--trust", "--port", "0", "--project")
+        serve = (sys.executable, "-m", "agi.cli.main", *self.command)
         with self.told.open("ab") as told:
             self.process = await asyncio.create_subprocess_exec(
-                *(*before, *serve, str(self.project)), stdout=asyncio.subprocess.PIPE, stderr=told, env=self.env
+                *(*before, *serve), stdout=asyncio.subprocess.PIPE, stderr=told, env=self.env
             )
         await self.ready()
-
-    @property
-    def told(self) -> Path:
-        """What it said on stderr, kept on another disk than its own."""
-        return self.root.parent / f"{self.root.name}.err"
 
     async def post(self, path: str, body: object) -> tuple[int, dict]:
         payload = json.dumps(body).encode()
@@ -59,7 +58,7 @@ class Faulty(KilledDaemon):
         db = sqlite3.connect(self.project / ".agi" / "agi.sqlite")
         try:
             assert db.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
-            return db.execute("SELECT seq, type FROM events ORDER BY session_id, seq").fetchall()
+            return db.execute(KINDS).fetchall()
         finally:
             db.close()
 
@@ -143,6 +142,100 @@ async def test_a_turn_that_meets_a_full_disk_goes_on_when_there_is_room(small_di
     assert status == 202
     assert stuck == "active"
     assert now["status"] == "completed"
+    assert [kind for _, kind in daemon.log()].count("turn_completed") == 1
+
+
+class Moment:
+    """Where in a turn the disk is full: the model says nothing yet, it speaks, or a command runs."""
+
+    def __init__(self, name: str, project: Path) -> None:
+        self._name = name
+        self._project = project
+        self._gate = asyncio.Event()
+
+    def script(self, asked: Asked) -> Reply:
+        """Decided by the conversation alone, so that a turn that is taken up again comes to its end."""
+        if self._name == "running" and not any(message["role"] == "tool" for message in asked.json["messages"]):
+            os.mkfifo(self._project / "gate")
+            return calls(("shell", {"command": "echo ran >> ran.txt; read line < gate; echo told"}))
+        return waits(says("An answer. " * 200, chunks=4), 2 * (self._name == "speaking"), self._gate)
+
+    async def comes(self, provider: ProviderServer) -> None:
+        """Return when the turn has come to it."""
+        await eventually(lambda: provider.requests)
+        if self._name == "running":
+            await eventually(lambda: (self._project / "ran.txt").exists() and (self._project / "ran.txt").read_text())
+
+    async def passes(self) -> None:
+        """Let the turn go on."""
+        self._gate.set()
+        if self._name == "running":
+            await asyncio.to_thread((self._project / "gate").write_text, "go on\n")  # waits until the command reads
+
+
+@pytest.mark.threat("T47")
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("name", ["asking", "speaking", "running"])
+async def test_a_turn_pauses_with_an_event_on_a_full_disk_and_goes_on_when_there_is_room(
+    small_disk: Path, name: str
+) -> None:
+    """The room set aside takes the notice and nothing else; with room again the turn ends, and nothing ran twice."""
+    moment = Moment(name, small_disk / "project")
+    async with ProviderServer(moment.script) as provider:
+        daemon = Faulty(small_disk, provider.base_url, {**SETTINGS, "approval": {"requireForKinds": []}})
+        reserve = daemon.project / ".agi" / "agi.sqlite.reserve"
+        await daemon.start()
+        await eventually(reserve.exists)
+        session = (await daemon.call("POST", "/v1/sessions", {}))["id"]
+        await daemon.post(f"/v1/sessions/{session}/messages", MESSAGE)
+        await moment.comes(provider)
+        ballast = fill(small_disk)
+        await moment.passes()
+        await eventually(lambda: "disk_full" in [kind for _, kind in daemon.log()])
+        paused = daemon.log()
+        refused = [await daemon.post(f"/v1/sessions/{session}/messages", MESSAGE) for _ in range(3)]
+        during, kept = daemon.log(), reserve.exists()
+        ballast.unlink()
+        async with asyncio.timeout(60):
+            while (await daemon.call("GET", f"/v1/sessions/{session}"))["activity"] != "idle":  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+        await daemon.answered(session)
+        await daemon.kill()
+
+    kinds = [kind for _, kind in daemon.log()]
+    assert (kept, reserve.exists()) == (False, True)
+    assert {(status, told["error"]["code"]) for status, told in refused} == {(507, "disk_full")}
+    assert during == paused
+    assert kinds[kinds.index("disk_full") + 1 :].count("turn_resumed") == kinds.count("disk_full") == 1
+    assert (kinds.count("turn_completed"), kinds.count("turn_failed")) == (2, 0)
+    assert [seq for seq, _ in daemon.log()] == list(range(1, len(kinds) + 1))
+    if name == "running":
+        assert (daemon.project / "ran.txt").read_text() == "ran\n"
+
+
+@pytest.mark.threat("T47")
+@pytest.mark.timeout(120)
+async def test_an_answer_to_a_question_is_refused_whole_on_a_full_disk_and_can_be_given_again(small_disk: Path) -> None:
+    """Nothing is half granted: the question stays, and the call runs once, after the yes that was durable."""
+    replies = iter([calls(("shell", {"command": "echo ran >> ran.txt"})), says("Done.")])
+    async with ProviderServer(lambda asked: next(replies)) as provider:
+        daemon = Faulty(small_disk, provider.base_url, SETTINGS)
+        await daemon.start()
+        session = f"/v1/sessions/{(await daemon.call('POST', '/v1/sessions', {}))['id']}"
+        await daemon.post(f"{session}/messages", MESSAGE)
+        asked = await daemon.pending(session)
+        ballast = fill(small_disk)
+        yes = {**asked, "action": "approve"}
+        refused = await daemon.post(f"{session}/approve", yes)
+        waiting = await daemon.pending(session)
+        ran = (daemon.project / "ran.txt").exists()
+        ballast.unlink()
+        await daemon.call("POST", f"{session}/approve", yes)
+        await daemon.idle(session)
+        await daemon.kill()
+
+    assert (refused[0], refused[1]["error"]["code"], waiting, ran) == (507, "disk_full", asked, False)
+    assert (daemon.project / "ran.txt").read_text() == "ran\n"
     assert [kind for _, kind in daemon.log()].count("turn_completed") == 1
 
 

@@ -50,6 +50,39 @@ def test_an_ordinary_repository_is_its_folders_own(private):
     assert has_plain_settings(private)
 
 
+def test_a_folder_without_a_head_is_no_repository_as_for_git(private):
+    """Git looks further up past it, and so do we: at the repository around it, or at none."""
+    empty = private / "sub"
+    (empty / ".git" / "hooks").mkdir(parents=True)
+    found = subprocess.run(
+        ["git", "rev-parse", "--show-toplevel"], cwd=empty, capture_output=True, text=True, check=True
+    )
+
+    assert repository_root(empty) == private
+    assert found.stdout.strip() == str(private)
+
+
+def test_an_empty_git_far_above_makes_nothing_a_repository(hostile, tmp_path):
+    """One that another program left in a folder for everybody's files counts for none of them."""
+    (tmp_path / ".git").mkdir()
+
+    assert repository_root(hostile) is None
+
+
+@pytest.mark.parametrize("kind", ["pointer", "link to a folder", "link to nothing", "pipe"])
+def test_what_leads_elsewhere_or_is_odd_counts_and_is_looked_at(hostile, private, kind):
+    """Whatever git might make something of is judged before git is asked."""
+    git = hostile / ".git"
+    if kind == "pointer":
+        git.write_text(f"gitdir: {private / '.git'}\n")
+    elif kind == "pipe":
+        os.mkfifo(git)
+    else:
+        git.symlink_to(private / ".git" if kind == "link to a folder" else hostile / "nothing")
+
+    assert repository_root(hostile) == hostile
+
+
 def test_worktrees_and_submodules_point_back(private, tmp_path):
     """They lie elsewhere and are one's own all the same."""
     run_git(private, "worktree", "add", "-q", str(tmp_path / "tree"))

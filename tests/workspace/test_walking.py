@@ -64,6 +64,7 @@ def test_rules_of_the_repository_above_count(folder, tmp_path):
     """As they would for git; those above the repository do not."""
     (tmp_path / ".gitignore").write_text("b\n")
     (tmp_path / "outer" / ".git" / "info").mkdir(parents=True)
+    (tmp_path / "outer" / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     (tmp_path / "outer" / ".git" / "info" / "exclude").write_text("/ws/e\n")
     (tmp_path / "outer" / ".gitignore").write_text("*.log\n/ws/c\n")
     for path in ("a.log", "b", "c", "d", "e"):

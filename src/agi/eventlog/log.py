@@ -88,6 +88,18 @@ class EventLog:
             find = lambda db: encoded  # noqa: E731
         return self._writer.submit(Append(self, session_id, to_rfc3339(self._clock()), find, lease, check))
 
+    async def append_last_word(self, session_id: str, entries: Sequence[Entry], *, lease: Lease) -> list[Event]:
+        """Write events although the disk is full, in the room that is set aside; raises DiskFull if there is none."""
+        encoded = self._encoded(entries)
+        job = Append(self, session_id, to_rfc3339(self._clock()), lambda db: encoded, lease, None)
+        job.is_last_word = True
+        return await asyncio.shield(self._writer.submit(job))
+
+    async def keep_reserve(self) -> None:
+        """Set room aside for last words, once there is some, and see from now on that it is there."""
+        self._writer.reserve.want()
+        await self._writer.submit(Job(lambda db: None))
+
     def _encoded(self, entries: Sequence[Entry]) -> list[Encoded]:
         clean = self.redactor.clean
         return [(turn_id, data.TYPE, one_line(clean(encode_data(data)))) for turn_id, data in entries]

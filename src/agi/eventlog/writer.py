@@ -1,7 +1,8 @@
 """The one writer: a thread that commits what everybody asked for, many jobs to a transaction.
 
 While one transaction is being synced to disk, the next jobs gather; so a lone job is committed at once and a crowd
-shares its syncs. A job that fails fails alone. Knows nothing of events. May import: errors, eventlog.schema.
+shares its syncs. A job that fails fails alone. Knows nothing of events.
+May import: errors, eventlog.reserve, eventlog.schema.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from agi.errors import DiskFull, StorageError, Unavailable
+from agi.eventlog.reserve import Reserve
 from agi.eventlog.schema import connect
 
 T = TypeVar("T")
@@ -24,7 +26,7 @@ GROUP = 256
 class Job(Generic[T]):
     """Work inside a transaction, what follows it, and who waits for it. Subclasses may override the three methods."""
 
-    __slots__ = ("error", "future", "loop", "result", "work")
+    __slots__ = ("error", "future", "is_last_word", "loop", "result", "work")
 
     def __init__(self, work: Callable[[sqlite3.Connection], T]) -> None:
         self.work = work
@@ -32,6 +34,8 @@ class Job(Generic[T]):
         self.future: asyncio.Future[T] = self.loop.create_future()
         self.result: T
         self.error: BaseException | None = None
+        self.is_last_word = False
+        """Whether it may take the room that is set aside."""
 
     def committed(self) -> None:
         """On the writer's thread, after the commit and before anybody is told: whoever is told may rely on it."""
@@ -45,6 +49,7 @@ class Writer:
 
     def __init__(self, path: Path, rolled_back: Callable[[], None]) -> None:
         self._db = connect(path, any_thread=True)
+        self.reserve = Reserve(path)
         self._rolled_back = rolled_back
         self._jobs: queue.SimpleQueue[Job[object] | None] = queue.SimpleQueue()
         self._closed = False
@@ -91,19 +96,33 @@ class Writer:
                 if done.error is None:
                     done.committed()
             self._tell(group)
+            self.reserve.tend()
         return job is not None
 
     def _commit(self, db: sqlite3.Connection, group: list[Job[object]]) -> None:
-        if self._broken is not None:
-            for job in group:
-                job.error = self._broken
-            return
+        admitted = self._admitted(group)
+        if admitted:
+            self._try(db, admitted)
+
+    def _admitted(self, group: list[Job[object]]) -> list[Job[object]]:
+        """Those that may be written now; the others are told why not."""
+        if self._broken is None and (not self.reserve.is_spent or self.reserve.keep()):
+            return group
+        for job in group:
+            if self._broken is not None or not job.is_last_word:
+                job.error = self._broken or _disk_full()
+        return [job for job in group if job.error is None]
+
+    def _try(self, db: sqlite3.Connection, group: list[Job[object]]) -> None:
         try:
             self._transact(db, group)
         except Exception as error:
             # One bad job must not take the others with it: try each in a transaction of its own. But a failing disk or
             # a lock that was waited for in vain is nobody's job, and after a failed sync trying again would be a lie.
             explained = self._explain(error)
+            if isinstance(explained, DiskFull) and all(job.is_last_word for job in group) and self.reserve.give_up():
+                self._try(db, group)  # at most once more: now there is nothing left to give up
+                return
             if len(group) == 1 or self._broken is not None or _is_locked(error):
                 for job in group:
                     job.error = explained
@@ -127,7 +146,7 @@ class Writer:
         if not isinstance(error, sqlite3.Error):
             return error
         if "full" in str(error):
-            return DiskFull("The disk is full; nothing was written.", hint="Free some space and try again.")
+            return _disk_full()
         failure = StorageError(f"The log could not be written: {error}.", hint="See `agi doctor`.")
         if "I/O" in str(error):
             # After a failed sync nobody knows what reached the disk, so nothing more is claimed to.
@@ -145,6 +164,10 @@ class Writer:
                 loop.call_soon_threadsafe(_deliver, jobs)
             except RuntimeError:  # the loop is gone; the work is on disk all the same
                 continue
+
+
+def _disk_full() -> DiskFull:
+    return DiskFull("The disk is full; nothing was written.", hint="Free some space and try again.")
 
 
 def _is_locked(error: Exception) -> bool:

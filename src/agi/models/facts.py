@@ -44,6 +44,11 @@ class Facts:
         """What one call cost in USD; None if the price is not known."""
         return self._rates(provider, model).cost(usage)
 
+    def rates(self, provider: str, model: str) -> Rates | None:
+        """All it goes by for that, where the price is known."""
+        rates = self._rates(provider, model)
+        return rates if rates.cost(Usage()) is not None else None
+
     def price(self, provider: str, model: str) -> Price | None:
         """What it costs by the million tokens, as far as that is known."""
         return self._rates(provider, model).price()

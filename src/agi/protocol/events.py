@@ -13,14 +13,14 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from agi.protocol.checkpoints import ChangeCounts, CheckpointCause, Omission
-from agi.protocol.compaction import CompactionTrigger, Dropped
+from agi.protocol.compaction import CompactionPolicy, CompactionTrigger, Dropped
 from agi.protocol.context import AssemblyCause, ContextSection
 from agi.protocol.forks import ForkedFrom
 from agi.protocol.grants import Grant, Remember
 from agi.protocol.hunks import Hunk
 from agi.protocol.messages import Message, Mode, StopReason, Usage
 from agi.protocol.parts import InputPart, Json
-from agi.protocol.policies import Budget, Budgets, ReviewVerdict
+from agi.protocol.policies import Budget, Budgets, PatchReviewPolicy, ReviewVerdict, VerifyPolicy
 from agi.protocol.preflight import EstimatedCost, PreflightCause, PreflightStep
 from agi.protocol.reading import reader
 from agi.protocol.resources import ResourceTag
@@ -138,6 +138,18 @@ class TurnRequested(EventData, frozen=True, kw_only=True, omit_defaults=True):
     """What the message asked for when it was first sent."""
 
 
+class TurnSettings(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The settings that count for a turn, where they are not the usual ones."""
+
+    max_steps: int
+    turn_budget: Budget = Budget()
+    session_budget: Budget = Budget()
+    """The configured ones; a session may have its own."""
+    verify: VerifyPolicy = VerifyPolicy()
+    review: PatchReviewPolicy = PatchReviewPolicy()
+    compaction: CompactionPolicy = CompactionPolicy()
+
+
 class TurnStarted(EventData, frozen=True, kw_only=True, omit_defaults=True):
     """The agent begins to answer a message."""
 
@@ -153,6 +165,8 @@ class TurnStarted(EventData, frozen=True, kw_only=True, omit_defaults=True):
     retry_of: str = ""
     preflight: bool = False
     """The agent proposes its steps first, and nothing runs before they are approved."""
+    settings: TurnSettings | UnsetType = UNSET
+    """What it goes by beside the conversation, so that it can be played again as it was."""
 
 
 class TurnResumed(EventData, frozen=True, kw_only=True):
@@ -757,6 +771,8 @@ class Notice(EventData, frozen=True, kw_only=True):
     message: str
 
 
+DISK_FULL = "disk_full"
+"""The code of the notice that a turn waits for room on the disk."""
 DATA_TYPES: dict[str, type[EventData]] = {kind.TYPE: kind for kind in EventData.__subclasses__()}
 """Every event type by its name in the log."""
 

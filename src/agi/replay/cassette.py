@@ -2,7 +2,8 @@
 
 A line of JSON each: the head, the events exactly as a mirror has them, the requests that models were sent, by their
 pieces, and a hash of all that stands before. Answers of models and results of tools are in the events, redacted as
-those are; files that were sent or made are named there by their hashes. May import: errors, protocol, eventlog.
+those are; files that were sent or made are named there by their hashes.
+May import: errors, protocol, eventlog, models.prices.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from msgspec import Raw, Struct
 
 from agi.errors import Invalid
 from agi.eventlog import chain
+from agi.models.prices import Rates
 from agi.protocol.compaction import CompactionPolicy
 from agi.protocol.events import Event, SessionCreated, parse_envelope
 from agi.protocol.ids import SESSION, is_id
@@ -45,6 +47,8 @@ class KnownModel(Struct, frozen=True, kw_only=True):
     max_output: int | None = None
     takes_schema: bool = False
     """Whether its provider keeps to a schema by itself."""
+    rates: Rates | None = None
+    """What it costs, where that was known."""
 
 
 class Conditions(Struct, frozen=True, kw_only=True):

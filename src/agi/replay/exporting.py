@@ -175,6 +175,7 @@ def _known(site: Site, provider: str, model: str) -> KnownModel:
         window=site.facts.window(provider, model),
         max_output=site.facts.max_output(provider, model),
         takes_schema=takes_schema,
+        rates=site.facts.rates(provider, model),
     )
 
 

@@ -6,7 +6,6 @@ May import: protocol, models.base, views, replay.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -14,7 +13,7 @@ from msgspec.structs import replace
 from agi.models.base import Model, ModelRequest
 from agi.protocol import events as ev
 from agi.protocol.messages import Usage
-from agi.replay.cassette import Conditions
+from agi.replay.cassette import Conditions, KnownModel
 from agi.replay.tape import Tape
 from agi.views.delegated import at_least
 
@@ -23,7 +22,7 @@ class RecordedFacts:
     """What was known of models; what a call cost is in the record."""
 
     def __init__(self, tape: Tape, given: Conditions) -> None:
-        self._known: Mapping[tuple[str, str], Any] = {(one.provider, one.model): one for one in given.models}
+        self._known: Mapping[tuple[str, str], KnownModel] = {(one.provider, one.model): one for one in given.models}
         self._costs = {
             (one.data.provider, one.data.model, replace(one.data.usage, cost_usd=None)): one.data.usage.cost_usd
             for one in tape.events
@@ -31,8 +30,12 @@ class RecordedFacts:
         }
 
     def cost(self, provider: str, model: str, usage: Usage) -> float | None:
-        """What a call cost in USD."""
-        return self._costs.get((provider, model, replace(usage, cost_usd=None)))
+        """What a call cost in USD, as recorded; what one would cost, by the rates that are known."""
+        told = (provider, model, replace(usage, cost_usd=None))
+        known = self._known.get((provider, model))
+        if told in self._costs or known is None or known.rates is None:
+            return self._costs.get(told)
+        return known.rates.cost(usage)
 
     def window(self, provider: str, model: str) -> int | None:
         """How many tokens it takes in and gives out together."""

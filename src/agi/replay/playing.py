@@ -12,7 +12,7 @@ import selectors
 from collections.abc import Sequence
 from typing import Any
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from agi.context.base import Context
@@ -316,10 +316,11 @@ class _Play:
             tape.supply()
 
     def _prepared(self, journal: TapeJournal) -> tuple[Plan, Ports]:
-        tape, given = self._tape, self._conditions
+        tape = self._tape
         state = tape.state()
         turn = state.turn
         assert turn is not None  # noqa: S101 - it plays
+        given = self._conditions_of(turn)
         own = state.budget or Budgets()
         head = recorded_head(tape, state)  # type: ignore[arg-type]  # it reads, as a log does
         plan = Plan(
@@ -350,6 +351,23 @@ class _Play:
         toolbox = RecordedToolbox(tape, given.tools.get(turn.agent, ()), given.known_tools)
         return plan, Ports(journal=journal, toolbox=toolbox, people=RecordedPeople(tape))
 
+    def _conditions_of(self, turn: TurnState) -> Conditions:
+        """What counted for a turn: as its beginning says, and in logs of older versions, when the cassette was made."""
+        given = self._conditions
+        began = next((one.data for one in self._tape.of_turn() if isinstance(one.data, ev.TurnStarted)), None)
+        if began is None or began.settings is UNSET:
+            return given
+        then = began.settings
+        return replace(
+            given,
+            max_steps={**given.max_steps, turn.agent: then.max_steps},
+            turn_budget=then.turn_budget,
+            session_budget=then.session_budget,
+            verify=then.verify,
+            review=then.review,
+            compaction=then.compaction,
+        )
+
     def _model(self, provider: str, name: str) -> Model:
         known = next((one for one in self._conditions.models if (one.provider, one.model) == (provider, name)), None)
         return RecordedModel(self._tape, provider, name, schema=known.takes_schema if known else True, hear=self._heard)
@@ -365,7 +383,9 @@ class _Play:
 
     def _fallback(self, provider: str, name: str) -> Model | None:
         for event in self._tape.ahead():
-            if self._tape.is_loops(event):
+            if self._tape.is_loops(event) and not isinstance(
+                event.data, ev.Notice
+            ):  # one of those waits to be compared
                 data = event.data
                 is_next = isinstance(data, ev.ModelSwitched) and (data.from_provider, data.from_model) == (
                     provider,

@@ -195,10 +195,13 @@ class RecordedToolbox:
     def judge(self, call: ToolCall) -> Decision:
         """What was decided: asked about, begun, or answered without being run."""
         call_id = self._tape.recorded_id(call.id)
+        is_reviewed = False
         for event in self._tape.ahead():
             data = event.data
+            if isinstance(data, ev.PatchReviewed) and data.tool_call_id == call_id:
+                is_reviewed = True
             if isinstance(data, ev.ApprovalRequested) and data.tool_call_id == call_id:
-                return _asked(data)
+                return _asked(data, by_step=self._ran_by_step(call_id))
             if isinstance(data, ev.ToolCallStarted) and data.tool_call.id == call_id:
                 if data.preflight_step is not UNSET:
                     return Decision(verdict="ask", rule="recorded", reason="It is in the plan.", risk="low")
@@ -210,8 +213,15 @@ class RecordedToolbox:
             if isinstance(data, ev.VerificationCompleted) and data.verification_id == call_id:
                 return Decision(verdict="deny", rule="rule:deny", reason=data.reason, risk="low")
             if isinstance(data, ev.ToolCallCompleted) and data.tool_call_id == call_id and data.blocked:
+                if is_reviewed:
+                    break  # nothing spoke against it until then
                 return Decision(verdict="deny", rule="recorded", reason=data.tool_result.error, risk="low")
         return Decision(verdict="allow", rule="recorded", reason="It ran.", risk="low")
+
+    def _ran_by_step(self, call_id: str) -> bool:
+        """Whether a call ran by an approved step."""
+        began = (one.data for one in self._tape.ahead() if isinstance(one.data, ev.ToolCallStarted))
+        return any(one.tool_call.id == call_id and one.preflight_step is not UNSET for one in began)
 
     def covering(self, call: ToolCall, decision: Decision, steps: Sequence[PreflightStep]) -> PreflightStep | None:
         """The step by which it ran."""
@@ -350,8 +360,9 @@ def _command(data: ev.ApprovalRequested) -> str:
     return str(value.get("command", "")) if isinstance(value, dict) else ""
 
 
-def _asked(data: ev.ApprovalRequested) -> Decision:
-    by_review = data.rule == "patch_review"
+def _asked(data: ev.ApprovalRequested, *, by_step: bool) -> Decision:
+    """What was decided before a review had its say: a step of the plan covers only what would be asked about."""
+    by_review = data.rule == "patch_review" and not by_step
     return Decision(
         verdict="allow" if by_review else "ask",
         rule=data.rule,

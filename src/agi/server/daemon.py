@@ -17,6 +17,9 @@ from agi.config.daemon import LOCK, RECORD, DaemonRecord, read_record
 from agi.errors import Conflict, StorageError
 from agi.protocol.times import to_rfc3339
 
+PAUSES = 100
+"""How often the lock of a daemon that is dead is looked at again, a hundredth of a second apart."""
+
 
 class Berth:
     """The right to be the daemon of a data folder, from construction until `leave`."""
@@ -35,10 +38,22 @@ class Berth:
         except OSError as error:
             raise StorageError(f"{folder / LOCK} cannot be opened: {error.strerror}.", hint="Look at it.") from error
         try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._lock()
         except OSError as error:
             os.close(self._fd)
             raise _taken(folder) from error
+
+    def _lock(self) -> None:
+        """Take the lock. A daemon that was killed as it began a command leaves it to that child until it has begun."""
+        for _ in range(PAUSES):
+            try:
+                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except OSError:
+                if not _is_dead(self._folder):
+                    raise
+            _pause()
+        fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def announce(self, url: str, token: str) -> None:
         """Tell clients where the daemon is and how to be let in; all of it or nothing."""
@@ -56,6 +71,24 @@ class Berth:
         if record is not None and record.pid == os.getpid():
             (self._folder / RECORD).unlink(missing_ok=True)
         os.close(self._fd)
+
+
+def _is_dead(folder: Path) -> bool:
+    """Whether the daemon that last said where it is runs no more; one that said nothing may be about to."""
+    record = read_record(folder)
+    if record is None:
+        return False
+    try:
+        os.kill(record.pid, 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return False
+
+
+def _pause() -> None:
+    time.sleep(0.01)
 
 
 def _taken(folder: Path) -> Conflict:

@@ -14,13 +14,14 @@ import socket
 import sys
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from msgspec import Struct
 
 from agi.config import Flags
-from agi.errors import ConfigError
+from agi.errors import ConfigError, StorageError
 from agi.server.access import AccessLine
 from agi.server.app import App, build_app
 from agi.server.daemon import Berth
@@ -124,7 +125,7 @@ async def _run(
                 ready()
 
         server.on_started = announce
-        tried = asyncio.create_task(_try_sandbox(app, speaker, site), name="try the sandbox")
+        settled = asyncio.create_task(_settle(app, harness, speaker, site), name="settle")
         # What is loaded by now stays; looking through it again and again for garbage only delays whoever waits.
         gc.freeze()
         # A turn leaves some hundred objects that hold each other: the longer nobody looks, the more turns stay here.
@@ -135,7 +136,7 @@ async def _run(
         await server.serve()
         kept.cancel()
         await asyncio.gather(kept, return_exceptions=True)
-        await tried
+        await settled
     finally:
         await harness.close()
         if exporter is not None:
@@ -149,9 +150,11 @@ async def _refuse_unconfined(settings: ServeSettings, site: Site) -> None:
         raise ConfigError(why, code="sandbox_required", hint=hint)
 
 
-async def _try_sandbox(app: App, speaker: Speaker, site: Site) -> None:
+async def _settle(app: App, harness: Harness, speaker: Speaker, site: Site) -> None:
     """Nobody waits for it, so it keeps nobody waiting: who started the daemon is about to ask it something."""
     await asyncio.wait([app.shared.stopped], timeout=BREATH_S)
+    with suppress(StorageError):  # whoever writes next is told
+        await harness.log.keep_reserve()
     await speaker.tell_sandbox(site)
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from agi.errors import AgiError, WorkspaceError
 from agi.protocol.workers import Isolation, KeptApart
+from agi.workspace.repository import repository_root
 
 if TYPE_CHECKING:
     from agi.workspace.copying import Held
@@ -120,7 +121,7 @@ class Apart:
         from agi.workspace.handle import Workspace
 
         why = "it is not the root of a repository"
-        if (workspace.root / ".git").exists():
+        if repository_root(workspace.root) == workspace.root:
             try:
                 # Without a checkout: the files are copied, so none of the repository's filters is needed.
                 added = ("worktree", "add", "--quiet", "--detach", "--no-checkout", str(place), "HEAD")

@@ -10,13 +10,14 @@ import asyncio
 import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
 from agi.agents.base import Agent
 from agi.editing.seen import Seen
-from agi.errors import AgiError, Conflict, LeaseLost, StorageError
+from agi.errors import AgiError, Conflict, DiskFull, LeaseLost, StorageError
 from agi.eventlog import leases
 from agi.eventlog.base import Entry, Lease
 from agi.eventlog.log import EventLog
@@ -98,10 +99,23 @@ class Runner:
                 pass
         except LeaseLost:
             return  # another process goes on from here; it holds the truth now
+        except DiskFull as full:
+            with suppress(StorageError):  # then nobody could be told
+                await self._say_paused(full)
+            raise
         finally:
             self._log.hub.unlisten(self.session_id, self._hear)
             if self._lease is not None:
                 await self._log.release_lease(self._lease)
+
+    async def _say_paused(self, full: DiskFull) -> None:
+        """Record that the turn waits for room, which may be in the room that is set aside for this."""
+        turn = queries.session_state(self._log.db, self.session_id).turn
+        if turn is None or turn.paused or self._lease is None:
+            return
+        text = f"{full.message} The turn waits, and goes on by itself when there is room again."
+        notice = ev.Notice(code=ev.DISK_FULL, message=text)
+        await self._log.append_last_word(self.session_id, [(turn.id, notice)], lease=self._lease)
 
     async def _run_next(self) -> bool:
         """Run the turn that is open or next in line; False if there is none."""
@@ -152,7 +166,8 @@ class Runner:
         """Close what a crash left open, so that the turn can go on; files that were half changed are put back."""
         pieces = self._log.read(self.session_id, turn.open_seq - 1, 10_000) if turn.open_message else []
         closed = after_crash(turn, self._is_repeatable, pieces, to_rfc3339(time.time()))
-        resumed = ev.TurnResumed(reason="The process that ran it stopped; it goes on from its last event.")
+        why = "There is room on the disk again" if turn.paused else "The process that ran it stopped"
+        resumed = ev.TurnResumed(reason=f"{why}; it goes on from its last event.")
         notices = await self._put_back(state)
         await self._append([(turn.id, data) for data in (*notices, *closed, resumed)])
 
@@ -190,7 +205,7 @@ class Runner:
         """Run the turn as a task of its own; None if it was canceled."""
         if turn.cancel_requested:
             return None
-        if turn.resumes > RESUMES:
+        if turn.resumes - turn.pauses > RESUMES:
             text = f"The turn was cut off {turn.resumes} times; it is not tried again by itself."
             error = ErrorInfo(code="interrupted", message=text, hint="Retry it if you know why.")
             return Outcome(stop_reason="error", error=error)
@@ -200,6 +215,8 @@ class Runner:
             if registry is None or journal.turn().cancel_requested:
                 return None  # meanwhile
             plan, ports = await self._plan(state, turn, journal, registry)
+        except DiskFull:
+            raise  # the turn waits for room
         except AgiError as error:
             return Outcome(stop_reason="error", error=error_info(error))
         except Exception as problem:
@@ -426,6 +443,20 @@ def turn_started(site: Site, state: SessionState, queued: QueuedTurn, registry: 
         approval_timeout_s=asked.approval_timeout_s,
         retry_of=queued.retry_of,
         preflight=wants_preflight(site, agent, asked, registry.definitions()),
+        settings=settings_of(site, agent),
+    )
+
+
+def settings_of(site: Site, agent: Agent) -> ev.TurnSettings:
+    """What a turn of an agent goes by here and now."""
+    config = site.config
+    return ev.TurnSettings(
+        max_steps=config.max_steps(agent.name) or agent.max_steps,
+        turn_budget=config.budget_per_turn,
+        session_budget=config.budget_per_session,
+        verify=config.verify,
+        review=config.patch_review,
+        compaction=config.compaction,
     )
 
 

@@ -23,7 +23,7 @@ from agi.views.state import Answer, Review, SessionState, TurnState
 def _preflight_requested(state: SessionState, event: Event, data: ev.PreflightRequested) -> None:
     if state.turn:
         state.turn.backing_off = ""
-        state.turn.resumes = 0
+        state.turn.resumes = state.turn.pauses = 0
         state.turn.pending_preflight = PendingPreflight(
             turn_id=event.turn_id or "",
             requested_at=event.ts,

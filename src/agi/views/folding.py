@@ -150,6 +150,8 @@ def _turn_resumed(state: SessionState, event: Event, data: ev.TurnResumed) -> No
         state.turn.open_message = state.turn.verifying = state.turn.backing_off = ""
         state.turn.baselining = False
         state.turn.resumes += not state.turn.waits_for_a_person  # a question may wait through any number of restarts
+        state.turn.pauses += state.turn.paused and not state.turn.waits_for_a_person
+        state.turn.paused = False
 
 
 def _delta(state: SessionState, event: Event, data: ev.ModelOutputDelta) -> None:
@@ -164,7 +166,7 @@ def _model_output_completed(state: SessionState, event: Event, data: ev.ModelOut
         if data.message.status == "complete":
             state.turn.steps += 1
             state.turn.last_message = data.message.id
-            state.turn.resumes = 0
+            state.turn.resumes = state.turn.pauses = 0
 
 
 def _backed_off(state: SessionState, event: Event, data: ev.ModelBackedOff) -> None:
@@ -187,6 +189,8 @@ def _withheld(state: SessionState, event: Event, data: ev.PartsWithheld) -> None
 def _noticed(state: SessionState, event: Event, data: ev.Notice) -> None:
     if data.code not in state.noticed:
         state.noticed.append(data.code)
+    if state.turn and state.turn.id == event.turn_id and data.code == ev.DISK_FULL:
+        state.turn.paused = True
 
 
 def _reverted(state: SessionState, event: Event, data: ev.ConversationReverted) -> None:

@@ -73,7 +73,11 @@ class TurnState(Struct, kw_only=True, omit_defaults=True):
     on_ask: Literal["wait", "deny"] = "wait"
     approval_timeout_s: float | None = None
     resumes: int = 0
-    """How often a crash cut it off since it last came a step further."""
+    """How often it was cut off since it last came a step further."""
+    pauses: int = 0
+    """How often that was by a full disk, which is no fault of the turn."""
+    paused: bool = False
+    """Whether it waits for room on the disk."""
     steps: int = 0
     usage: Usage = Usage()
     pending: list[PendingApproval] = field(default_factory=list)

@@ -15,10 +15,14 @@ _HISTORY = ("HEAD", "config", "logs", "objects", "packed-refs", "refs")
 
 
 def repository_root(folder: Path) -> Path | None:
-    """The nearest folder, from this one upward, that holds a repository."""
+    """The nearest folder, from this one upward, that holds a repository.
+
+    A folder `.git` without a `HEAD` is none, and git looks further up past it; it is kept from commands all the same.
+    """
     above = str(folder)
     for _ in range(_MOST_ABOVE + 1):
-        if os.path.lexists(f"{above.rstrip('/')}/.git"):
+        git = f"{above.rstrip('/')}/.git"
+        if os.path.lexists(git) and (os.path.lexists(f"{git}/HEAD") or not os.path.isdir(git)):
             return Path(above)
         above, below = os.path.dirname(above), above
         if above in (below, ""):
