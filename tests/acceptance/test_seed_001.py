@@ -297,9 +297,13 @@ async def test_a_damaged_session_is_told_closed_and_a_fresh_draft_possible(tmp_p
         assert closed.value.number == -32005
         assert "damaged" in closed.value.message
         assert "raft the role again" in closed.value.hint
-        assert (await client.call("get_draft_status"))["active"] is False
+        status = await client.call("get_draft_status")
+        assert status["active"] is False
+        assert status["closed"]["sessionId"] == made["sessionId"]
+        assert "damaged" in status["closed"]["closedReason"]
         fresh = await drafted(client)
         assert fresh["sessionId"] != made["sessionId"]
+        assert "closed" not in await client.call("get_draft_status")
         assert (await daemon.get(f"/v1/sessions/{other}")).status == 200
 
 

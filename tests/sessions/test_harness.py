@@ -13,6 +13,7 @@ from tests.conftest import processes_named
 from agi.errors import ConfigError, Conflict, Invalid, ModelError, NotFound
 from agi.models.scripted import Call, Say, Wait
 from agi.protocol import commands
+from agi.protocol.resources import ResourceTag
 from agi.views import queries
 
 
@@ -425,5 +426,8 @@ async def test_a_damaged_row_hides_its_own_session_and_no_other(place):
     await place.harness.log.maintain(lambda db: db.execute("UPDATE sessions SET state='{\"bro' WHERE id=?", (ids[2],)))
 
     found = queries.list_sessions(place.harness.log.db, limit=3)
+    here = queries.sessions_of(place.harness.log.db, ResourceTag("repositories", "x"), str(place.project), 3)
 
     assert [state.id for state in found] == [ids[3], ids[1], ids[0]]
+    assert [state.id for state in here] == [ids[3], ids[1], ids[0]]
+    assert queries.sessions_with_jobs(place.harness.log.db) == []

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 FILE = "draft.json"
 NOT_WRITTEN = "draft_not_mirrored"
 DAMAGED = "Its session is damaged and cannot go on."
+BEGINNING = 10_000
+"""How many events of a damaged draft are read to tell of it."""
 
 
 class Drafts:
@@ -109,11 +111,42 @@ class Drafts:
     def closed_by_harness(self, project_path: str) -> Draft | None:
         """The project's last draft, if it was not a person who closed it."""
         session_id = pool.last_draft(self._log.db, project_path)
+        if session_id is None:
+            return None
         try:
-            last = self.draft(session_id) if session_id else None
+            last = self.draft(session_id)
+        except UNREADABLE:
+            return None if pool.is_open(self._log.db, session_id) else self._remains(session_id)
+        return last if last.status == "closed" and last.closed_reason else None
+
+    def _remains(self, session_id: str) -> Draft | None:
+        """What the events tell of a draft whose state cannot be read; what it used is unknown."""
+        try:
+            found = self._log.read(session_id, 0, BEGINNING)
         except UNREADABLE:
             return None
-        return last if last is not None and last.status == "closed" and last.closed_reason else None
+        for event in found:
+            if isinstance(event.data, ev.DraftOpened):
+                return Draft(
+                    session_id=session_id,
+                    role=event.data.role,
+                    project=event.data.project,
+                    task_slug=event.data.task_slug,
+                    task_dir=event.data.task_dir,
+                    channel_id=event.data.channel_id,
+                    started_at=event.ts,
+                    last_activity_at=found[-1].ts,
+                    turn_count=sum(one.type == "turn_started" for one in found),
+                    status="closed",
+                    cumulative_cost_usd=None,
+                    last_input_tokens=0,
+                    last_output_tokens=0,
+                    context_window=None,
+                    max_output_tokens=None,
+                    context_pct=None,
+                    closed_reason=DAMAGED,
+                )
+        return None
 
     def draft(self, session_id: str) -> Draft:
         """A draft as seed 001 has it, with what is known of its model."""

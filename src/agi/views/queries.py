@@ -48,9 +48,9 @@ _RECENT = (
 )
 _ALL_RECENT = "SELECT state FROM sessions WHERE (updated_at, id)<(?, ?) ORDER BY updated_at DESC, id DESC LIMIT ?"
 _OF_RESOURCE = (
-    "SELECT state FROM sessions WHERE listed=1"
-    " AND ((json_extract(state, '$.resource.kind')=? AND json_extract(state, '$.resource.name')=?)"
-    " OR (project_path=? AND json_extract(state, '$.resource') IS NULL)) ORDER BY updated_at DESC, id DESC LIMIT ?"
+    "SELECT state FROM sessions WHERE listed=1 AND CASE WHEN json_valid(state)"  # a damaged one would fail them all
+    " THEN (json_extract(state, '$.resource.kind')=? AND json_extract(state, '$.resource.name')=?)"
+    " OR (project_path=? AND json_extract(state, '$.resource') IS NULL) END ORDER BY updated_at DESC, id DESC LIMIT ?"
 )
 _FORKS = (
     "SELECT s.state FROM forks f JOIN sessions s ON s.id=f.session_id WHERE f.ancestor=? AND f.generation=1"
@@ -183,7 +183,8 @@ def live_sessions(db: sqlite3.Connection) -> list[str]:
 def sessions_with_jobs(db: sqlite3.Connection) -> list[str]:
     """Sessions with something running in the background, as the log has it."""
     rows = db.execute(
-        "SELECT id FROM sessions WHERE live AND json_array_length(json_extract(state, '$.jobs'))>0 ORDER BY id"
+        "SELECT id FROM sessions WHERE live AND CASE WHEN json_valid(state)"
+        " THEN json_array_length(json_extract(state, '$.jobs'))>0 END ORDER BY id"
     )
     return [row[0] for row in rows]
 
