@@ -10,10 +10,11 @@ import asyncio
 import json
 import os
 import random
-import sqlite3
+import signal
 import statistics
 import time
 from collections.abc import Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,8 @@ from tests.torture.forked import Stock
 from tests.torture.killed import KilledDaemon
 
 from agi.eventlog.base import ENDINGS
+from agi.eventlog.rows import read_page
+from agi.eventlog.schema import connect
 from agi.net.http import NetError
 from agi.net.sse import sse_events
 from agi.testing.provider import ProviderServer
@@ -190,7 +193,11 @@ async def test_kill_9_at_random_moments_loses_nothing_and_runs_nothing_twice(tmp
             victim = Victim(root, provider.base_url, stock)
             kills = min(A_SESSION, KILLS - begun)
             async with room:
-                await _survives(victim, kills, random.Random(f"{SEED}/{begun}"))
+                try:
+                    await _survives(victim, kills, random.Random(f"{SEED}/{begun}"))
+                finally:
+                    with suppress(OSError, AttributeError):  # it is dead already, or never began
+                        victim.process.send_signal(signal.SIGKILL)
             victims.append(victim)
             print(f"{kills} kills, {len(victim.ledger)} acknowledged events there")
 
@@ -232,11 +239,5 @@ async def _survives(victim: Victim, kills: int, moments: random.Random) -> None:
 
 def _stored(victim: Victim) -> list[dict]:
     """The log as the database has it."""
-    db = sqlite3.connect(victim.project / ".agi" / "agi.sqlite")
-    try:
-        rows = db.execute(
-            "SELECT seq, turn_id, type, data FROM events WHERE session_id=? ORDER BY seq", (victim.session,)
-        ).fetchall()
-    finally:
-        db.close()
-    return [{"seq": seq, "turn_id": turn, "type": kind, "data": json.loads(data)} for seq, turn, kind, data in rows]
+    with closing(connect(victim.project / ".agi" / "agi.sqlite")) as db:
+        return [json.loads(event.envelope()) for event in read_page(db, victim.session, 0, 1_000_000)]
