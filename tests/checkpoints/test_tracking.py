@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from tests.checkpoints.conftest import Watched, told
 
-from agi.checkpoints import ledger, looking, tracking
+from agi.checkpoints import ledger, looking, reading, tracking
 from agi.checkpoints.index import Index
 from agi.checkpoints.nodes import counted, key_of
 from agi.checkpoints.store import Store, get_blob
@@ -501,6 +501,7 @@ def test_what_a_look_found_is_forced_to_disk_and_a_look_that_found_nothing_waits
 @pytest.mark.parametrize("found_by", ["this process", "another"])
 def test_what_somebody_else_found_is_on_the_disk_too_before_a_call_runs(watched: Watched, monkeypatch, found_by: str):
     """A call found it and did not come to force it to disk; the next one would change what a power cut then loses."""
+    monkeypatch.setattr(reading, "SLACK_NS", 10**15)  # nothing settles meanwhile, however slow the machine is
     watched.step(lambda: None)
     watched.write("a", "precious")
     hardened: list[str] = []
