@@ -26,11 +26,11 @@ check: $(DEV)
 	$(BIN)/mypy
 
 fast: $(DEV) $(TOOLS)
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" -rs
+	PYTHON=$(BIN)/python scripts/run-tests -n 2 --dist loadfile -m "not slow" -rs
 
 slow: $(DEV) $(TOOLS)
 	scripts/mcp-conformance
-	$(BIN)/python -m pytest -m slow -rs
+	PYTHON=$(BIN)/python scripts/run-tests -m slow -rs
 
 fix: $(DEV)
 	$(BIN)/ruff check --fix .

@@ -60,6 +60,7 @@ async def test_a_question_counts_at_once_and_no_longer_when_it_is_answered(daemo
     """So that a page shows what waits without asking again and again."""
     daemon.model.calls("write_file", path="a.txt", content="x").then_says("ok")
     async with aclosing(daemon.stream("/v1/watch")) as seen:
+        await until(seen, "snapshot")  # what is asked before it would be in there, not behind it
         turn = await daemon.ask("write")
         asked = await until(seen, "session", waiting=1)
         await turn.approve()
