@@ -13,8 +13,9 @@ import pytest
 
 from agi.sandbox.base import Confinement, Limits
 from agi.sandbox.cell import Cell
-from agi.sandbox.helper import Helper
+from agi.sandbox.helper import Held, Helper
 from agi.sandbox.ladder import Ladder
+from agi.sandbox.line import Line
 from agi.workspace.launching import launch
 from agi.workspace.processes import run_command
 
@@ -197,6 +198,28 @@ async def test_who_stops_its_holder_ends_with_its_time_all_the_same(workspace):
     await wait_for(lambda: not is_alive(holder))
 
 
+@pytest.mark.parametrize("said", [b"se", b"sex", b"se--1", b"se\xc2\xb2"])
+def test_nonsense_on_the_line_is_the_end_of_one_that_was_killed(said):
+    """Who is not kept in can take the line from its holder; the daemon still learns that it is over."""
+    line = Line()
+    held = Held(os.getpid(), line)
+    line.theirs.send(said)
+    held.collect()
+    line.close()
+
+    assert held.returncode == -signal.SIGKILL
+
+
+def test_who_talks_without_end_is_not_listened_to_without_end():
+    """The daemon has others to listen to; what a holder has to say is a few bytes."""
+    line = Line()
+    line.theirs.send(b"s" * 50_000)
+    heard = len(line.hear())
+    line.close()
+
+    assert heard < 1000
+
+
 @pytest.mark.parametrize("limits", [Limits(open_files=12), Limits(cpu_seconds=2), Limits(file_size=0)])
 async def test_limits_too_tight_for_the_holder_are_the_commands_alone(workspace, limits):
     """They hold, and what is left is still found and ended."""
@@ -241,6 +264,7 @@ from pathlib import Path
 from agi.sandbox.base import Confinement
 from agi.sandbox.cell import Cell
 from agi.sandbox.ladder import Ladder
+from agi.sandbox.line import Line
 from agi.workspace.processes import child_environment, run_command
 
 env = child_environment(os.environ, os.getpid())

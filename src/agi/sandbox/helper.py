@@ -46,9 +46,10 @@ class Held:
         return self.returncode
 
     def collect(self) -> None:
-        """It has ended: what it said last tells how; one that said nothing was killed."""
+        """It has ended: what it said last tells how; one that said nothing, or nothing that makes sense, was killed."""
         _, told, ending = self.line.hear().rpartition(ENDED_ALL)
-        self.returncode = int(ending) if told else -signal.SIGKILL
+        # Where nothing keeps a command in, it can take the line from its holder and say what it likes.
+        self.returncode = int(ending) if told and ending.removeprefix(b"-").isdigit() else -signal.SIGKILL
 
     def signal(self, number: int) -> bool:
         """Ask it to end all, or to do so at once, or nothing (0); False if it is over."""
