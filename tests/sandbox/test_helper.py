@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from agi.sandbox import helper as helping
 from agi.sandbox.base import Confinement, Limits
 from agi.sandbox.cell import Cell
 from agi.sandbox.helper import Held, Helper
@@ -52,6 +53,15 @@ def parent(pid):
 
 def environment(pid):
     return Path(f"/proc/{pid}/environ").read_bytes()
+
+
+def children():
+    return Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+
+
+def spoken(pid):
+    """The command line of a process."""
+    return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
 
 
 def is_alive(pid):
@@ -116,6 +126,41 @@ async def test_a_helper_that_dies_is_replaced_and_takes_no_command_along(cell, n
     go.touch()
     assert await launched.child.exited_within(20)
     assert (launched.ending(), launched.close().leftovers) == ((7, ""), False)
+
+
+async def test_a_helper_that_was_stopped_goes_on_and_is_not_left_behind(workspace):
+    """Where nothing keeps a command in, it can stop the helper; the daemon, which waits for it, does not wait long."""
+    ladder = Ladder(ENV, "off")
+    cell = Cell(ladder, Confinement(workspace=workspace))
+    launched = begin(cell, "echo x > ready; sleep 60")
+    await wait_for(lambda: written(workspace / "ready"))
+    helper = parent(launched.pid)
+    os.kill(helper, signal.SIGSTOP)
+
+    again = begin(cell, "sleep 60")
+    assert parent(again.pid) == helper
+    os.kill(helper, signal.SIGSTOP)
+    ladder.close()
+    await wait_for(lambda: not is_alive(helper))
+    await close(launched)
+    await close(again)
+
+
+async def test_an_interpreter_that_does_not_come_up_is_not_waited_for_without_end(workspace, tmp_path, monkeypatch):
+    """The event loop waits for it: after a while it is killed, and the command is refused."""
+    stuck = tmp_path / "stuck"
+    stuck.write_text("#!/bin/sh\nexec sleep 600\n")
+    stuck.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(stuck))
+    monkeypatch.setattr(helping, "_ANSWER_S", 0.3)
+    cell = Cell(Ladder(ENV, "off"), Confinement(workspace=workspace))
+    before = os.listdir("/proc/self/fd")
+
+    with pytest.raises(OSError, match="does not answer"):
+        await run(cell, "touch ran")
+
+    assert os.listdir("/proc/self/fd") == before
+    assert not any("stuck" in command or "sleep 600" in command for command in map(spoken, children()))
 
 
 async def test_one_that_does_not_start_is_an_error_and_leaks_nothing(workspace, monkeypatch):
