@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -64,6 +65,34 @@ def test_what_was_given_up_is_gone_until_there_is_room(small_disk: Path) -> None
     assert not reserve.path.exists()
     ballast.unlink()
     assert reserve.keep()
+    assert not reserve.is_spent
+
+
+def test_a_disk_without_room_for_a_name_has_none_for_the_reserve(small_disk: Path) -> None:
+    """What was given up counts as spent until it is there again, also where not even an empty file can be made."""
+    reserve = Reserve(small_disk / "agi.sqlite")
+    reserve.keep()
+    reserve.give_up()
+    subprocess.run(["mount", "-o", "remount,nr_inodes=2", str(small_disk)], check=True)
+    (small_disk / "last").touch()
+
+    assert not reserve.keep()
+    assert reserve.is_spent
+    (small_disk / "last").unlink()
+    assert reserve.keep()
+    assert not reserve.is_spent
+
+
+def test_where_the_system_cannot_allocate_room_is_taken_by_writing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not every system can; whoever writes the log must not fail by it."""
+    monkeypatch.delattr(os, "posix_fallocate")
+    reserve = Reserve(tmp_path / "agi.sqlite")
+    reserve.want()
+    reserve.tend()
+
+    assert os.lstat(reserve.path).st_size == SIZE
     assert not reserve.is_spent
 
 

@@ -189,8 +189,10 @@ async def test_a_small_file_cannot_stand_for_an_endless_log(log, logs, tell):
 
     found = read_database(log.path)
 
+    shared = [event for event in found.sessions[story.id].values() if event.type == texts.SHARED]
     assert not found.is_whole
-    assert 1 < sum(e.type == texts.SHARED for e in found.sessions[story.id].values()) <= 64 * size // len(long) + 1
+    assert 1 < len(shared) <= 64 * size // len(long) + 1
+    assert len({id(event.raw) for event in shared}) == len({id(event.data) for event in shared}) == 1, "held once"
 
 
 async def test_a_table_of_texts_that_is_a_program_is_not_run(log, logs, tell):

@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from agi.sandbox import helper as helping
 from agi.sandbox.base import Confinement, Limits
 from agi.sandbox.cell import Cell
-from agi.sandbox.helper import Helper
+from agi.sandbox.helper import Held, Helper
 from agi.sandbox.ladder import Ladder
+from agi.sandbox.line import Line
 from agi.workspace.launching import launch
 from agi.workspace.processes import run_command
 
@@ -51,6 +53,15 @@ def parent(pid):
 
 def environment(pid):
     return Path(f"/proc/{pid}/environ").read_bytes()
+
+
+def children():
+    return Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+
+
+def spoken(pid):
+    """The command line of a process."""
+    return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
 
 
 def is_alive(pid):
@@ -115,6 +126,41 @@ async def test_a_helper_that_dies_is_replaced_and_takes_no_command_along(cell, n
     go.touch()
     assert await launched.child.exited_within(20)
     assert (launched.ending(), launched.close().leftovers) == ((7, ""), False)
+
+
+async def test_a_helper_that_was_stopped_goes_on_and_is_not_left_behind(workspace):
+    """Where nothing keeps a command in, it can stop the helper; the daemon, which waits for it, does not wait long."""
+    ladder = Ladder(ENV, "off")
+    cell = Cell(ladder, Confinement(workspace=workspace))
+    launched = begin(cell, "echo x > ready; sleep 60")
+    await wait_for(lambda: written(workspace / "ready"))
+    helper = parent(launched.pid)
+    os.kill(helper, signal.SIGSTOP)
+
+    again = begin(cell, "sleep 60")
+    assert parent(again.pid) == helper
+    os.kill(helper, signal.SIGSTOP)
+    ladder.close()
+    await wait_for(lambda: not is_alive(helper))
+    await close(launched)
+    await close(again)
+
+
+async def test_an_interpreter_that_does_not_come_up_is_not_waited_for_without_end(workspace, tmp_path, monkeypatch):
+    """The event loop waits for it: after a while it is killed, and the command is refused."""
+    stuck = tmp_path / "stuck"
+    stuck.write_text("#!/bin/sh\nexec sleep 600\n")
+    stuck.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(stuck))
+    monkeypatch.setattr(helping, "_ANSWER_S", 0.3)
+    cell = Cell(Ladder(ENV, "off"), Confinement(workspace=workspace))
+    before = os.listdir("/proc/self/fd")
+
+    with pytest.raises(OSError, match="does not answer"):
+        await run(cell, "touch ran")
+
+    assert os.listdir("/proc/self/fd") == before
+    assert not any("stuck" in command or "sleep 600" in command for command in map(spoken, children()))
 
 
 async def test_one_that_does_not_start_is_an_error_and_leaks_nothing(workspace, monkeypatch):
@@ -197,6 +243,28 @@ async def test_who_stops_its_holder_ends_with_its_time_all_the_same(workspace):
     await wait_for(lambda: not is_alive(holder))
 
 
+@pytest.mark.parametrize("said", [b"se", b"sex", b"se--1", b"se\xc2\xb2"])
+def test_nonsense_on_the_line_is_the_end_of_one_that_was_killed(said):
+    """Who is not kept in can take the line from its holder; the daemon still learns that it is over."""
+    line = Line()
+    held = Held(os.getpid(), line)
+    line.theirs.send(said)
+    held.collect()
+    line.close()
+
+    assert held.returncode == -signal.SIGKILL
+
+
+def test_who_talks_without_end_is_not_listened_to_without_end():
+    """The daemon has others to listen to; what a holder has to say is a few bytes."""
+    line = Line()
+    line.theirs.send(b"s" * 50_000)
+    heard = len(line.hear())
+    line.close()
+
+    assert heard < 1000
+
+
 @pytest.mark.parametrize("limits", [Limits(open_files=12), Limits(cpu_seconds=2), Limits(file_size=0)])
 async def test_limits_too_tight_for_the_holder_are_the_commands_alone(workspace, limits):
     """They hold, and what is left is still found and ended."""
@@ -241,6 +309,7 @@ from pathlib import Path
 from agi.sandbox.base import Confinement
 from agi.sandbox.cell import Cell
 from agi.sandbox.ladder import Ladder
+from agi.sandbox.line import Line
 from agi.workspace.processes import child_environment, run_command
 
 env = child_environment(os.environ, os.getpid())

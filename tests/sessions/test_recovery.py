@@ -398,9 +398,13 @@ async def test_a_clean_stop_keeps_what_was_shown(place):
     assert [data(event)["delta"] for event in place.events("model_output_delta")] == ["seen by somebody"]
 
 
-async def test_a_turn_goes_on_when_the_log_can_be_written_again(place, monkeypatch):
-    """A disk that was full for a while stops nothing for good."""
+@pytest.mark.parametrize("before", [0, 2_000])
+async def test_a_turn_goes_on_when_the_log_can_be_written_again(place, monkeypatch, before):
+    """A disk that was full for a while stops nothing for good; nor does one that was full for a weekend."""
     monkeypatch.setattr(runners, "FIRST_PAUSE_S", 0.01)
+    if before:
+        monkeypatch.setattr(runners, "LONGEST_PAUSE_S", 0.01)
+        place.harness.runners._failures[place.session_id] = before
     gate = asyncio.Event()
     place.model.plays(Say("one"), Wait(gate)).then_says("the whole answer")
     failures: list[str] = []

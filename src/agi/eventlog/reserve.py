@@ -74,15 +74,32 @@ class Reserve:
     def _make(self) -> bool:
         """Take twice the room and give half of it back: with nothing besides, the next write would meet a full disk."""
         self.path.unlink(missing_ok=True)  # one that is too small, of a process that was killed while it made it
-        fd = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600)
         try:
-            os.posix_fallocate(fd, 0, 2 * SIZE)
+            fd = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600)
+        except OSError as error:
+            return _is_no_room(error)  # not even for a name
+        try:
+            _allocate(fd, 2 * SIZE)
             os.ftruncate(fd, SIZE)
         except OSError as error:
             self.path.unlink(missing_ok=True)
-            if error.errno not in _NO_ROOM:
-                raise
-            return False
+            return _is_no_room(error)
         finally:
             os.close(fd)
         return True
+
+
+def _is_no_room(error: OSError) -> bool:
+    """False, for there is no room; any other error is raised."""
+    if error.errno not in _NO_ROOM:
+        raise error
+    return False
+
+
+def _allocate(fd: int, size: int) -> None:
+    """Take room on the disk; where the system has no word for that, by writing to it."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(fd, 0, size)
+        return
+    while size > 0:
+        size -= os.write(fd, bytes(size))

@@ -86,6 +86,8 @@ class Salvaged:
         """Whether every row was read."""
         self._texts: dict[object, bytes] = {}
         """What events share, by where it is kept."""
+        self._said: dict[tuple[object, object], Event] = {}
+        """Of those that share a text, the first of each type: what they say is decoded once, and held once."""
         self._room = 0
 
     def read(self, database: Path) -> None:
@@ -127,14 +129,19 @@ class Salvaged:
             return False
         return True
 
-    def _whole(self, words: list[object]) -> list[object]:
-        """An event's columns, with what it shares in its place: as much of that as an honest log can come to."""
+    def _event(self, seq: object, words: list[object]) -> Event | None:
+        """An event of its columns, with what it shares in its place: as much of that as an honest log can come to."""
         *columns, text_id = words
         shared = self._texts.get(text_id) if text_id is not None else None
-        if shared is not None and (room := self._room - len(shared)) >= 0:
-            self._room = room
-            columns[4] = shared
-        return columns
+        if shared is None or (room := self._room - len(shared)) < 0:
+            return _event_from(seq, columns)
+        self._room = room
+        columns[4] = shared
+        like = text_id, columns[3]
+        event = _event_from(seq, columns, self._said.get(like))
+        if event is not None:
+            self._said.setdefault(like, event)
+        return event
 
     def _scan(self, db: sqlite3.Connection, query: str, size: int) -> bool:
         """Read all rows that can be read; False if the scan broke off."""
@@ -144,7 +151,7 @@ class Salvaged:
                 size -= 1 + sum(len(word) for word in words if isinstance(word, bytes))
                 if size < 0:
                     return False  # pages that are shared or go round: more than the file can hold
-                event = _event_from(seq, self._whole(words))
+                event = self._event(seq, words)
                 if event is None:
                     self.is_whole = False
                 else:
@@ -360,7 +367,7 @@ def companions(database: Path) -> list[Path]:
     return [path for path in beside if path.exists()]
 
 
-def _event_from(seq: object, texts: list[object]) -> Event | None:
+def _event_from(seq: object, texts: list[object], like: Event | None = None) -> Event | None:
     words = [text if isinstance(text, bytes) else b"" for text in texts]
     try:
         ts, session_id, turn_id, kind, _, link = (word.decode() for word in words)
@@ -368,7 +375,10 @@ def _event_from(seq: object, texts: list[object]) -> Event | None:
         return None
     if not isinstance(seq, int) or not is_id(session_id, SESSION):
         return None
-    return _checked(Event(seq, ts, session_id, turn_id or None, kind, words[4], link))
+    event = Event(seq, ts, session_id, turn_id or None, kind, words[4], link)
+    if like is not None:
+        event.says_as(like)
+    return _checked(event)
 
 
 def _event_of(line: bytes, session_id: str) -> Event | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import marshal
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -23,6 +24,8 @@ from agi.sandbox.line import ASK, ENDED_ALL, KILL, LEAVE, Line
 _ROOT = str(Path(agi.__file__).parents[1])
 _BOOT = "import sys; sys.path.append(sys.argv[2]); from agi.sandbox.nursery import main; main()"
 _ANSWER_S = 20.0
+_DOUBT_S = 0.5
+"""After so long without an answer the helper may have been stopped, by a command that may do what we may."""
 _ATTEMPTS = 3
 _LONGEST = 200
 
@@ -46,9 +49,10 @@ class Held:
         return self.returncode
 
     def collect(self) -> None:
-        """It has ended: what it said last tells how; one that said nothing was killed."""
+        """It has ended: what it said last tells how; one that said nothing, or nothing that makes sense, was killed."""
         _, told, ending = self.line.hear().rpartition(ENDED_ALL)
-        self.returncode = int(ending) if told else -signal.SIGKILL
+        # Where nothing keeps a command in, it can take the line from its holder and say what it likes.
+        self.returncode = int(ending) if told and ending.removeprefix(b"-").isdigit() else -signal.SIGKILL
 
     def signal(self, number: int) -> bool:
         """Ask it to end all, or to do so at once, or nothing (0); False if it is over."""
@@ -66,6 +70,7 @@ class Helper:
 
     def __init__(self) -> None:
         self._door: socket.socket | None = None
+        self._pid = 0
         self._owner = os.getpid()
         self._lock = threading.Lock()
 
@@ -102,42 +107,67 @@ class Helper:
         """What the helper says, in words if it failed; nothing if it is gone, and then the next one is a new one."""
         try:
             if self._door is None or self._owner != os.getpid():
-                self._door, self._owner = _start(), os.getpid()
+                self._hang_up()
+                self._door, self._pid = _start()
+                self._owner = os.getpid()
             socket.send_fds(self._door, [b"o"], descriptors)
-            answer = self._door.recv(_LONGEST)
+            answer = self._hear(self._door)
         except OSError:
             answer = b""
         if not answer:
             self._hang_up()
         return answer
 
+    def _hear(self, door: socket.socket) -> bytes:
+        poll = select.poll()
+        poll.register(door, select.POLLIN)
+        if not poll.poll(_DOUBT_S * 1000):
+            self._wake()
+        return door.recv(_LONGEST)
+
+    def _wake(self) -> None:
+        with suppress(OSError):
+            os.kill(self._pid, signal.SIGCONT)
+
     def _hang_up(self) -> None:
         if self._door is not None:
             self._door.close()
             self._door = None
+            self._wake()  # one that is stopped would not notice
 
     def __del__(self) -> None:
         self._hang_up()
 
 
-def _start() -> socket.socket:
+def _start() -> tuple[socket.socket, int]:
     """Start the helper, which leaves its starter at once: it is nobody's child, and in nobody's way."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    ours.settimeout(_ANSWER_S)
-    with theirs:
-        number = theirs.fileno()
-        subprocess.run(  # noqa: S603
-            [sys.executable, "-I", "-S", "-c", _BOOT, str(number), _ROOT],
-            env={},
-            cwd="/",
-            pass_fds=[number],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            check=False,
-        )
-    return ours
+    try:
+        ours.settimeout(_ANSWER_S)
+        with theirs:
+            _run(theirs.fileno())
+        return ours, int(ours.recv(_LONGEST))
+    except (subprocess.TimeoutExpired, ValueError) as problem:
+        ours.close()
+        raise OSError("the helper does not start") from problem
+    except BaseException:
+        ours.close()
+        raise
+
+
+def _run(number: int) -> None:
+    subprocess.run(  # noqa: S603
+        [sys.executable, "-I", "-S", "-c", _BOOT, str(number), _ROOT],
+        env={},
+        cwd="/",
+        pass_fds=[number],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        timeout=_ANSWER_S,
+        check=False,
+    )
 
 
 def _written(order: Mapping[str, object]) -> int:

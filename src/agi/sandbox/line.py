@@ -31,9 +31,9 @@ class Line:
             self._ours.send(word)
 
     def hear(self) -> bytes:
-        """All that it has said so far."""
+        """All that it has said so far; what goes on after more than a holder has to say is not listened to."""
         with suppress(OSError):
-            while said := self._ours.recv(_LONGEST):
+            while len(self._said) < _LONGEST and (said := self._ours.recv(_LONGEST)):
                 self._said += said
         return self._said
 

@@ -29,10 +29,11 @@ _PIECE = 1 << 16
 
 
 def main() -> NoReturn:
-    """Leave whoever started us, then fork a holder for each order until nobody can give any."""
+    """Leave whoever started us, say who we are, then fork a holder for each order until nobody can give any."""
     door = socket.socket(fileno=int(sys.argv[1]))
     if os.fork():
         os._exit(0)
+    door.send(str(os.getpid()).encode())
     gc.disable()
     signal.pthread_sigmask(signal.SIG_BLOCK, WATCHED)
     signals = signal_descriptor(WATCHED)

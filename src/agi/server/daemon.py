@@ -1,7 +1,7 @@
 """One daemon a folder, and how others find it: `.agi/daemon.lock`, held while it runs, and `.agi/daemon.json`.
 
 The file tells a token, so only its owner may read it. The lock is the truth about whether a daemon runs; the file only
-says where. May import: errors, protocol.
+says where. May import: errors, config, protocol, eventlog.leases.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import msgspec
 
 from agi.config.daemon import LOCK, RECORD, DaemonRecord, read_record
 from agi.errors import Conflict, StorageError
+from agi.eventlog.leases import started_at
 from agi.protocol.times import to_rfc3339
 
 PAUSES = 100
@@ -84,7 +85,7 @@ def _is_dead(folder: Path) -> bool:
         return True
     except (OSError, OverflowError):
         return False
-    return False
+    return not started_at(record.pid)  # killed, and not yet collected by its parent
 
 
 def _pause() -> None:

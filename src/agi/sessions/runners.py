@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 60.0
+_MOST_DOUBLINGS = 16
 
 OnFailure = Callable[[str, BaseException], None]
 
@@ -102,7 +103,8 @@ class Runners:
     def _try_again(self, session_id: str) -> None:
         """The disk was full or locked, say: the turn stays open in the log and goes on once that is over."""
         failures = self._failures[session_id] = self._failures.get(session_id, 0) + 1
-        pause = min(FIRST_PAUSE_S * 2 ** (failures - 1), LONGEST_PAUSE_S)
+        doublings = min(failures - 1, _MOST_DOUBLINGS)  # after a thousand, the number would be none any more
+        pause = min(FIRST_PAUSE_S * 2**doublings, LONGEST_PAUSE_S)
         asyncio.get_running_loop().call_later(pause, self.ensure, session_id)
 
     async def _renew(self) -> None:
