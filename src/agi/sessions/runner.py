@@ -306,22 +306,30 @@ class Runner:
             summariser=named_model(site, config.compaction.model),
             surroundings=lambda: surroundings(site),
         )
+        toolbox = self._toolbox(site, agent, state, turn, journal, registry)
+        patience = config.approval_timeout_s
+        self._people = Approvals(self._log, self.session_id, turn.approval_timeout_s if patience is None else patience)
+        return plan, Ports(journal=journal, toolbox=toolbox, people=self._people)
+
+    def _toolbox(
+        self, site: Site, agent: Agent, state: SessionState, turn: TurnState, journal: Journal, registry: Registry
+    ) -> Toolbox:
         lasting = self._sites.grants(site)
-        toolbox = Toolbox(
+        return Toolbox(
             registry=registry,
             agent=agent,
-            policy=config.approval,
+            policy=site.config.approval,
             grants=lambda: (*journal.state().grants, *lasting()),
             workspace=site.workspace,
             session_folder=self._session_folder(),
             turn_id=turn.id,
-            verify_commands=config.verify.commands,
+            verify_commands=site.config.verify.commands,
             no_commands=site.no_commands(),
             note=journal.note,
             ground=ground_of(site),
             cell=site.cell,
             seen=self._seen,
-            checkpoints=config.checkpoints,
+            checkpoints=site.config.checkpoints,
             was_noticed=journal.was_noticed,
             skills=site.skills,
             redactor=self._log.redactor,
@@ -329,9 +337,6 @@ class Runner:
             jobs=TurnJobs(self._jobs, self.session_id, turn.id, journal.emit) if self._jobs else None,
             memory=self._memory.of(state.id, state.project_path) if self._memory else None,
         )
-        patience = config.approval_timeout_s
-        self._people = Approvals(self._log, self.session_id, turn.approval_timeout_s if patience is None else patience)
-        return plan, Ports(journal=journal, toolbox=toolbox, people=self._people)
 
     async def _compact(self, state: SessionState) -> None:
         """Make the compaction that somebody asked for, while nothing else runs."""
