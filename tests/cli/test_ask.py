@@ -201,6 +201,15 @@ def test_asking_for_what_does_not_exist_exits_with_2_and_makes_nothing(here, arg
     assert not list(here.project.iterdir())
 
 
+@pytest.mark.parametrize("option", [["--continue"], ["--session", "3f9a"]])
+def test_where_nothing_was_ever_asked_the_hint_names_the_option_that_was_given(here, option):
+    """Nobody is told to leave out what they did not say."""
+    result = here("hi", *option)
+
+    assert result.code == 2
+    assert f"Leave out {option[0]}, or name another --project." in result.err
+
+
 @pytest.mark.parametrize("answers", ["this process", "a daemon"])
 async def test_a_run_that_fails_before_its_turn_leaves_no_session_behind(cli, answers):
     """`--continue` goes on where something was said, whoever answers."""

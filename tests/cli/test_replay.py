@@ -87,6 +87,15 @@ async def test_a_file_is_not_overwritten_by_an_export(cli, taped):
     assert (result.code, "exists already" in result.err) == (2, True)
 
 
+async def test_one_call_that_is_judged_again_is_one_call(cli):
+    """Sessions with a single call are what people begin with."""
+    async with cli.answered_by(calls(("git_status", {})), says("Clean.")):
+        await cli("hi")
+    result = await cli("policy", "replay", "sess")
+
+    assert "1 call: none would be decided otherwise." in result.out
+
+
 async def test_a_session_and_its_cassette_are_judged_again(cli, taped):
     """By the settings of today, and by a file; the exit code tells whether anything would be decided otherwise."""
     policy = cli.project / "free.json"

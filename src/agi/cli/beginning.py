@@ -62,7 +62,7 @@ async def check(wish: Wish) -> None:
     if has_sessions(wish.settings):
         return  # whatever is wrong will be said by the harness
     if not wish.is_new:
-        raise _no_session()
+        raise _no_session(wish.session)
     from agi.client.inprocess import answering_model  # late: it brings the whole house, which a daemon spares us
 
     await answering_model(wish.settings, agent=wish.agent, provider=wish.provider, model=wish.model)
@@ -148,5 +148,6 @@ async def finished_or_undone(work: Awaitable[T], undo: Callable[[T], Awaitable[N
         raise
 
 
-def _no_session() -> NotFound:
-    return NotFound("There is no session to go on with here.", hint="Leave out --continue, or name another --project.")
+def _no_session(named: str | None = None) -> NotFound:
+    left_out = "--continue" if named is None else "--session"
+    return NotFound("There is no session to go on with here.", hint=f"Leave out {left_out}, or name another --project.")

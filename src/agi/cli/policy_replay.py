@@ -79,7 +79,7 @@ def _told(replayed: PolicyReplay, *, everything: bool) -> Iterator[str]:
             yield from _call(one)
     if not replayed.calls:
         yield "  It has no tool calls."
-    count = f"{len(replayed.calls)} calls"
+    count = f"{len(replayed.calls)} {'call' if len(replayed.calls) == 1 else 'calls'}"
     if not replayed.differs:
         yield f"{count}: none would be decided otherwise."
         return

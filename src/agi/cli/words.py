@@ -27,7 +27,7 @@ agi, a local-first agent harness: sessions with AI agents that work in your fold
   agi tasks                   what is to be done, and who did it    agi roles      who can be drafted here
   agi agents                  who is at work, and for whom          agi queue      what waits: list, edit, steer, drop
   agi steer "<words>"         tell the running turn something       agi log verify is the log as it was written?
-  agi replay FILE             play a session again, offline         agi policy replay  by another policy
+  agi replay SESSION          play a session again, offline         agi policy replay  by another policy
 
 Options, before or after the prompt:
   -a, --agent NAME      build (default), general, plan, or one of the project's
