@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agi.context.small import small_system
+from agi.context.small import file_names
 from agi.models.base import ModelRequest, StreamItem
 from agi.models.small import SmallModel
 from agi.protocol import commands
@@ -74,7 +74,7 @@ class Site:
 
     def system(self) -> str:
         """What the model is told of the project."""
-        return small_system(self.harness.site().workspace)
+        return file_names(self.harness.site().workspace)
 
     async def warm(self) -> float:
         """Have everything read that is known before a question; returns the CPU-seconds it took."""
