@@ -411,6 +411,42 @@ def test_the_real_model_makes_a_forced_call(tmp_path: Path) -> None:
     assert told.read_text() == repr(("search", True, [], ["term"], True))
 
 
+PATTERN = r"""
+import asyncio, sys
+from pathlib import Path
+from agi.models.base import ModelRequest, TextDelta
+from agi.models.embedded import Embedded, Engine
+from agi.protocol.messages import Message
+from agi.protocol.parts import Text
+
+async def main():
+    model = Embedded(Engine(Path(sys.argv[1])))
+    text = {"type": "string", "pattern": '^a\\\\"b$'}
+    schema = {"type": "object", "properties": {"text": text}, "required": ["text"], "additionalProperties": False}
+    said = Message(id="", role="user", parts=(Text(text="Say something."),), created_at="", status="complete")
+    asked = ModelRequest(system="", messages=(said,), options={"schema": schema, "temperature": 0, "max_tokens": 40})
+    print("".join([item.text async for item in model.stream(asked) if isinstance(item, TextDelta)]))
+    await model.close()
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_real_runtime_takes_a_pattern_as_the_json_is_written() -> None:
+    """What the schema of a small model's steps counts on; a runtime that reads it otherwise is found out here."""
+    pytest.importorskip("xllamacpp", reason='the runtime is not installed: pip install ".[local]"')
+    weights = cached(os.environ, os.environ.get("AGI_WEIGHTS") or None)
+    if weights is None:
+        pytest.skip("the weights are not on this machine: run `agi models fetch`, or set AGI_WEIGHTS")
+
+    ran = subprocess.run([sys.executable, "-c", PATTERN, str(weights)], capture_output=True, text=True)
+
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert json.loads(ran.stdout) == {"text": 'a"b'}
+
+
 @pytest.mark.slow
 def test_a_file_that_is_no_model_is_refused_without_a_word_on_the_terminal(tmp_path: Path) -> None:
     """The real runtime, which would rather print."""

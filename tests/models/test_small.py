@@ -11,6 +11,7 @@ import pytest
 
 from agi.errors import ModelError
 from agi.models.base import CallMade, Finished, ModelRequest, StreamItem, TextDelta
+from agi.models.embedded import Embedded
 from agi.models.openai_chat import OpenAIChat
 from agi.models.scripted import Fail, Say, ScriptedModel, Stop, Think
 from agi.models.small import SmallModel
@@ -90,6 +91,23 @@ async def test_the_inner_model_is_forced_and_offered_no_tools() -> None:
     assert [one["properties"]["action"]["const"] for one in asked.options["schema"]["anyOf"]] == [  # type: ignore[index]
         *("read_file", "repo_tree", "search", "shell", "answer")
     ]
+
+
+class AsWritten(ScriptedModel):
+    """A scripted model of the kind that takes patterns as they are written."""
+
+    patterns_as_written = True
+
+
+@pytest.mark.parametrize(("inner", "told"), [(AsWritten(), True), (ScriptedModel(), False)])
+async def test_only_a_model_that_takes_patterns_as_written_is_told_one(inner: ScriptedModel, told: bool) -> None:
+    """The embedded one does; a server of the user's may fail at it, or keep quotes and line breaks out."""
+    inner.plays(Say(ANSWER))
+
+    await play(SmallModel(inner), request())
+
+    assert ("pattern" in json.dumps(inner.requests[0].options["schema"])) is told
+    assert Embedded.patterns_as_written
 
 
 async def test_a_schema_of_the_callers_is_passed_on_as_it_is() -> None:

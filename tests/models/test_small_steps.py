@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import msgspec
 import pytest
@@ -22,6 +23,18 @@ def test_a_step_is_a_tool_or_the_answer() -> None:
     assert actions(step_schema(())) == ["answer"]
     assert actions(step_schema(("search",), may_answer=False)) == ["search"]
     assert actions(step_schema((), may_answer=False)) == ["answer"]
+
+
+def test_an_answer_does_not_end_where_a_quotation_begins() -> None:
+    """A quote that a small model forgot to escape is not the end. Who reads patterns otherwise is told none."""
+    pattern = step_schema((), as_written=True)["properties"]["text"]["pattern"]  # type: ignore[index, call-overload]
+
+    for whole in ("7", "Yes.", "It says:\n```\nx\n```", 'He said "no"', "- a\n- b\n", "größer ✓", "C:\\", "\x01"):
+        assert re.fullmatch(pattern, json.dumps(whole)[1:-1]), whole
+        assert re.fullmatch(pattern, json.dumps(whole, ensure_ascii=False)[1:-1]), whole
+    for broken in ("", "Run `agi --provider scripted ", "It prints (", "name=", "{", "a,", 'a "b', "a\nb", "\\"):
+        assert not re.fullmatch(pattern, broken), broken
+    assert "pattern" not in json.dumps(step_schema(("search",)))
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)

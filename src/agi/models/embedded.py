@@ -141,6 +141,9 @@ def shared_engines() -> Engines:
 class Embedded:
     """Provider `embedded`: a model on an engine that others may share."""
 
+    patterns_as_written = True
+    """llama.cpp puts a schema's pattern between the quotes as it stands."""
+
     def __init__(self, engine: Engine, *, name: str = NAME) -> None:
         self._engine = engine
         self._name = name

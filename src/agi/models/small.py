@@ -30,6 +30,13 @@ class Preparing(Protocol):
         """Read it, so that later requests which begin with it need not."""
 
 
+@runtime_checkable
+class TakesPatternsAsWritten(Protocol):
+    """A model that takes a pattern in a schema as how the JSON is written, escapes and all."""
+
+    patterns_as_written: bool
+
+
 class SmallModel:
     """Leads another model; `most_calls` is how many tool calls that worked a turn may have."""
 
@@ -62,7 +69,8 @@ class SmallModel:
                     yield item
             return
         await self._read_beginning(tools)
-        small = small_request(request, most_calls=self._most_calls)
+        as_written = isinstance(self._inner, TakesPatternsAsWritten) and self._inner.patterns_as_written
+        small = small_request(request, most_calls=self._most_calls, as_written=as_written)
         reader = StepReader(small.tools, about=small.about)
         called = False
         async with aclosing(self._inner.stream(small.request)) as items:

@@ -36,14 +36,15 @@ class SmallRequest(Struct, frozen=True, kw_only=True):
     """The question, where a search takes one along."""
 
 
-def small_request(request: ModelRequest, *, most_calls: int) -> SmallRequest:
+def small_request(request: ModelRequest, *, most_calls: int, as_written: bool = False) -> SmallRequest:
     """The request for the next step; after `most_calls` that worked, or one more try, only an answer may come."""
     known = usable(tool.name for tool in request.tools)
     results = _results(request.messages)
     open_tools = _open_tools(known, results, most_calls)
     begun = beginning(known)
     told = _conversation(request.system, request.messages)
-    options = {**request.options, "schema": step_schema(open_tools, may_answer=not results or has_worked(results[-1]))}
+    may_answer = not results or has_worked(results[-1])
+    options = {**request.options, "schema": step_schema(open_tools, may_answer=may_answer, as_written=as_written)}
     options.setdefault("temperature", 0)
     options["max_tokens"] = _least(options.get("max_tokens"), MOST_TOKENS)
     whole = replace(begun, messages=(*begun.messages, *told), options=options)

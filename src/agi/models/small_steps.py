@@ -20,6 +20,10 @@ ANSWER = "answer"
 TEXT = "text"
 ARGUMENTS = {"read_file": "path", "repo_tree": "path", "search": "query", "shell": "command"}
 """The tools a small model is offered, where the request offers them, and the one argument each is given."""
+_ESCAPE = r'\\["\\/bfnrt]|\\u[0-9a-fA-F]{4}'
+_WRITTEN = rf'^([^"\\\x00-\x1F]|{_ESCAPE})*([^"\\\x00-\x1F ({{=,]|{_ESCAPE})$'
+"""An answer between its quotes in JSON. It cannot end behind a space, where no answer ends but a quotation begins: a
+small model forgets to escape that quote, and it would be the end."""
 _LONGEST = {"path": 200, "query": 100, "command": 300}
 
 
@@ -29,9 +33,13 @@ def usable(offered: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in ARGUMENTS if name in known)
 
 
-def step_schema(tools: Collection[str], *, may_answer: bool = True) -> Json:
-    """What the next step may be: one of these tools, or the answer; only the answer if there are none."""
-    answer = _object(ANSWER, TEXT, {"type": "string", "minLength": 1})
+def step_schema(tools: Collection[str], *, may_answer: bool = True, as_written: bool = False) -> Json:
+    """What the next step may be: one of these tools, or the answer; only the answer if there are none.
+
+    `as_written` is for who takes a pattern as how the JSON is written, escapes and all, and not for what it says.
+    """
+    text: Json = {"type": "string", "pattern": _WRITTEN} if as_written else {"type": "string", "minLength": 1}
+    answer = _object(ANSWER, TEXT, text)
     calls = [_object(name, ARGUMENTS[name], _argument(ARGUMENTS[name])) for name in tools]
     return {"anyOf": [*calls, answer] if may_answer else calls} if calls else answer
 
