@@ -64,9 +64,6 @@ export class Attachments {
     this.#show();
   }
 
-  /** They have gone. */
-  forget(held) { for (const one of held) if (one.url) URL.revokeObjectURL(one.url); }
-
   #show() {
     this.node.hidden = !this.parts.length;
     fill(this.node, this.parts.map((one) => this.#chip(one)));
@@ -76,11 +73,18 @@ export class Attachments {
   #chip(one) {
     const name = one.file.name || "pasted picture";
     const isPicture = /^image\/(png|jpeg|gif|webp)$/.test(one.file.type);
-    if (isPicture && !one.url) one.url = URL.createObjectURL(one.file);
+    if (isPicture) one.thumb ??= thumbnail(one.file);
     return el("li", { class: "chip", data: { state: one.state } },
-      isPicture ? el("img", { class: "thumb", src: one.url, alt: "" }) : "",
+      one.thumb ?? "",
       el("span", {}, name, one.state === "loading" ? " (being stored …)" : ""),
       one.error ? el("span", { class: "error" }, one.error) : "",
-      el("button", { type: "button", class: "quiet", aria: { label: `Remove ${name}` }, onclick: () => { if (one.url) URL.revokeObjectURL(one.url); this.parts = this.parts.filter((other) => other !== one); this.#show(); } }, "×"));
+      el("button", { type: "button", class: "quiet", aria: { label: `Remove ${name}` }, onclick: () => { this.parts = this.parts.filter((other) => other !== one); this.#show(); } }, "×"));
   }
+}
+
+/** Made once and shown again: its address is given back when it was read, and not while it is being read. */
+function thumbnail(file) {
+  const url = URL.createObjectURL(file);
+  const done = () => URL.revokeObjectURL(url);
+  return el("img", { class: "thumb", src: url, alt: "", onload: done, onerror: done });
 }

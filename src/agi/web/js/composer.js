@@ -56,7 +56,6 @@ export class Composer {
     this.#write("");
     fill(this.problem);
     const sent = await this.send(parts, this.busy ? mode : "queue").then(() => true, (error) => this.#back(text, files, error));
-    if (sent) this.files.forget(files);
     this.sending = false;
     this.#unsent = "";
     this.#write(this.box.value);
