@@ -12,7 +12,7 @@ from pathlib import Path
 
 from agi.sandbox.base import Confinement
 from agi.sandbox.cell import Cell
-from agi.sandbox.ladder import Ladder
+from agi.sandbox.ladder import CONFINING, Ladder
 from agi.workspace.processes import child_environment, run_command
 from bench.measures import Row
 
@@ -30,7 +30,7 @@ def sandbox() -> list[Row]:
 
 async def _measure(workspace: Path) -> dict[str, list[float]]:
     env = child_environment(os.environ, os.getpid())
-    ladders = {"bubblewrap": Ladder(env), "landlock": Ladder({**env, "PATH": "/nonexistent"})}
+    ladders = {name: Ladder(env, tried=[name]) for name in CONFINING}
     cells: dict[str, Cell | None] = {"plain": None}
     for rung, ladder in ladders.items():
         if ladder.rung.name == rung:

@@ -29,7 +29,7 @@ def test_an_empty_folder_is_in_order_and_stays_empty(here):
     assert {state for subject, (state, _) in found.items() if subject != "sandbox"} <= {"ok", "note"}
     assert found["model"][0] == "note"
     assert found["model"][1].startswith("demo of scripted would answer")
-    assert found["sandbox"][1].partition(";")[0].partition(":")[0] in ("bubblewrap", "landlock", "none")
+    assert found["sandbox"][1].partition(";")[0].partition(":")[0] in ("namespaces", "bubblewrap", "landlock", "none")
     assert "a sync takes" in found["disk"][1] or "could not be measured" in found["disk"][1]
     assert not list(here.project.iterdir())
 

@@ -13,16 +13,15 @@ import pytest
 
 from agi.sandbox.base import Confinement
 from agi.sandbox.cell import Cell
-from agi.sandbox.ladder import Ladder
+from agi.sandbox.ladder import CONFINING, Ladder
 from agi.workspace.processes import CommandResult, child_environment, run_command
 
 ENV = child_environment(os.environ, os.getpid())
-LADDERS = {
-    "bubblewrap": Ladder(ENV),
-    "landlock": Ladder({**ENV, "PATH": "/nonexistent"}),
-    "none": Ladder(ENV, "off"),
-}
-"""A ladder whose highest rung is the one named: without a PATH there is no bubblewrap to find."""
+LADDERS = {**{rung: Ladder(ENV, tried=[rung]) for rung in CONFINING}, "none": Ladder(ENV, "off")}
+"""A ladder on which no rung is tried but the one named."""
+
+APART = ("namespaces", "bubblewrap")
+"""The rungs that make a machine of its own for a command."""
 
 Run = Callable[..., Awaitable[CommandResult]]
 
@@ -69,25 +68,25 @@ def runner(rung: str, workspace: Path) -> Run:
     return run
 
 
-@pytest.fixture(params=["bubblewrap", "landlock", "none"])
+@pytest.fixture(params=LADDERS)
 def on_every_rung(request: pytest.FixtureRequest, workspace: Path) -> Run:
     """Run a command in the workspace, on each rung in turn."""
     return runner(request.param, workspace)
 
 
-@pytest.fixture(params=["bubblewrap", "landlock"])
+@pytest.fixture(params=CONFINING)
 def confined(request: pytest.FixtureRequest, workspace: Path) -> Run:
     """Run a command in the workspace, on each rung that keeps it in."""
     return runner(request.param, workspace)
 
 
-@pytest.fixture
-def in_bubblewrap(workspace: Path) -> Run:
-    """Run a command in the workspace, on the first rung."""
-    return runner("bubblewrap", workspace)
+@pytest.fixture(params=APART)
+def apart(request: pytest.FixtureRequest, workspace: Path) -> Run:
+    """Run a command in the workspace, in a machine of its own, on each rung that makes one."""
+    return runner(request.param, workspace)
 
 
 @pytest.fixture
 def in_landlock(workspace: Path) -> Run:
-    """Run a command in the workspace, on the second rung."""
+    """Run a command in the workspace, on the third rung."""
     return runner("landlock", workspace)

@@ -14,7 +14,7 @@ from agi.sandbox.ladder import Ladder
 from agi.sandbox.trusted import find_trusted
 from agi.workspace.processes import run_command
 
-from .conftest import ENV, LADDERS, ladder_on
+from .conftest import APART, ENV, LADDERS, ladder_on
 
 
 @pytest.fixture
@@ -38,17 +38,16 @@ def test_the_folder_a_command_starts_in_never_widens_what_it_may_change(cell, wo
 @pytest.mark.parametrize("folder", ["/", "/usr", "/etc", "/proc", "/dev"])
 def test_a_folder_of_the_systems_is_no_workspace_for_a_sandbox(folder):
     """There would be nothing left to keep a command from."""
-    cell = Cell(ladder_on("bubblewrap"), Confinement(workspace=Path(folder)))
+    cell = Cell(ladder_on("namespaces"), Confinement(workspace=Path(folder)))
 
     with pytest.raises(Invalid):
         cell.wrap(["true"], cwd=Path(folder), env=ENV)
 
 
-async def test_a_sandbox_that_does_not_come_about_is_an_error_and_nothing_runs(workspace):
+@pytest.mark.parametrize("rung", APART)
+async def test_a_sandbox_that_does_not_come_about_is_an_error_and_nothing_runs(workspace, rung):
     """The reason is told, and the next command finds out anew what works."""
-    ladder = Ladder(ENV)
-    if ladder.rung.name != "bubblewrap":
-        pytest.skip(f"bubblewrap does not work here: {ladder.rung.why}")
+    ladder = ladder_on(rung)
     (workspace / "gone").mkdir()
     cell = Cell(ladder, Confinement(workspace=workspace, writable=(workspace / "gone" / "not there",)))
 
@@ -56,14 +55,14 @@ async def test_a_sandbox_that_does_not_come_about_is_an_error_and_nothing_runs(w
         await run_command("touch ran", cwd=workspace, timeout_s=20, env=ENV, on_output=lambda *_: None, cell=cell)
 
     assert not (workspace / "ran").exists()
-    assert ladder.rung.name == "bubblewrap"
+    assert ladder.rung.name == rung
 
 
 @pytest.fixture
 def falling(tmp_path, monkeypatch):
-    """A ladder whose first rung stops working once it was found, as where namespaces are switched off meanwhile."""
+    """A ladder whose best rung stops working once it was found, as where namespaces are switched off meanwhile."""
     working = find_trusted("bwrap", ENV["PATH"])
-    ladder = Ladder(ENV)
+    ladder = Ladder(ENV, tried=["bubblewrap", "landlock"])
     if working is None or ladder.rung.name != "bubblewrap":
         pytest.skip(f"bubblewrap does not work here: {ladder.rung.why}")
     program = tmp_path / "bwrap"
@@ -148,9 +147,9 @@ from agi.sandbox.cell import Cell
 from agi.sandbox.ladder import Ladder
 from agi.workspace.processes import child_environment, run_command
 
-env = {**child_environment({}, 0), "PATH": "/nonexistent"}
+env = child_environment({}, 0)
 workspace = Path(sys.argv[1])
-cell = Cell(Ladder(env), Confinement(workspace=workspace))
+cell = Cell(Ladder(env, tried=["landlock"]), Confinement(workspace=workspace))
 print(cell.rung.name)
 rules = ((0x20, 0, 0, 0), (0x15, 2, 0, 444), (0x15, 1, 0, 445), (0x15, 0, 1, 446), (0x06, 0, 0, 0x00050000 | 38),
          (0x06, 0, 0, 0x7FFF0000))

@@ -12,16 +12,19 @@ import msgspec
 import pytest
 
 import agi
+from agi.sandbox.ladder import CONFINING
 
 HERE = Path(__file__).parent
 OTHER_USER = 23456
 
 MEANS_NOTHING = {
+    "namespaces": {"plant_a_start_up_file", "send_by_udp"},
     "bubblewrap": {"plant_a_start_up_file", "send_by_udp"},
     "landlock": set(),
 }
 """What works inside, on things of one's own: nothing of it is seen outside, which is looked at too."""
 KNOWN = {
+    "namespaces": {},
     "bubblewrap": {},
     "landlock": {"change_a_mode_outside": "The mode, owner and times of files outside"},
 }
@@ -63,7 +66,7 @@ def environment():
 
 @pytest.mark.threat("T15", "T32")
 @pytest.mark.parametrize("python", [as_this_user, as_another_user])
-@pytest.mark.parametrize("rung", ["bubblewrap", "landlock"])
+@pytest.mark.parametrize("rung", CONFINING)
 def test_every_way_out_is_refused_or_known(rung, python, folder):
     """What gets past a rung is told by the rung itself; nothing else does, and outside nothing is touched."""
     command = [*python(), str(HERE / "escaping.py"), rung, str(folder / "world")]

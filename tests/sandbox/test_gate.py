@@ -37,11 +37,11 @@ async def outside(monkeypatch):
 
 
 @pytest.mark.threat("T31")
-async def test_only_hosts_on_the_list_can_be_reached(in_bubblewrap, workspace, outside):
+async def test_only_hosts_on_the_list_can_be_reached(apart, workspace, outside):
     """Through the proxy that the environment names; a way around it does not exist."""
     (workspace / "fetch.py").write_text(FETCH)
 
-    result = await in_bubblewrap(
+    result = await apart(
         f"python3 fetch.py http://good.example/ http://evil.example/; no_proxy='*' python3 fetch.py http://127.0.0.1:{outside}",
         network="allow-list",
         hosts=("good.example",),
@@ -53,11 +53,11 @@ async def test_only_hosts_on_the_list_can_be_reached(in_bubblewrap, workspace, o
     assert result.notes == ("the network was refused: evil.example:80 (not on the list of allowed hosts)",)
 
 
-async def test_many_connections_at_once_are_served(in_bubblewrap, workspace, outside):
+async def test_many_connections_at_once_are_served(apart, workspace, outside):
     """The gate is a socket like any other."""
     (workspace / "fetch.py").write_text(FETCH)
 
-    result = await in_bubblewrap(
+    result = await apart(
         "for n in 1 2 3 4 5 6; do python3 fetch.py http://good.example/ & done; wait",
         network="allow-list",
         hosts=("good.example",),
@@ -66,22 +66,22 @@ async def test_many_connections_at_once_are_served(in_bubblewrap, workspace, out
     assert result.stdout.head == "this is good.example\n" * 6
 
 
-async def test_limits_and_exit_codes_are_the_same_behind_a_gate(in_bubblewrap, workspace):
+async def test_limits_and_exit_codes_are_the_same_behind_a_gate(apart, workspace):
     """What opens the gate becomes the command."""
-    result = await in_bubblewrap("ulimit -c; exit 7", network="allow-list", hosts=("good.example",))
+    result = await apart("ulimit -c; exit 7", network="allow-list", hosts=("good.example",))
 
     assert (result.exit_code, result.stdout.head) == (7, "0\n")
 
 
-async def test_a_list_that_means_nothing_is_refused_before_anything_runs(in_bubblewrap, workspace):
+async def test_a_list_that_means_nothing_is_refused_before_anything_runs(apart, workspace):
     """And says how to write one."""
     with pytest.raises(Invalid):
-        await in_bubblewrap("touch ran", network="allow-list", hosts=("*",))
+        await apart("touch ran", network="allow-list", hosts=("*",))
     assert not (workspace / "ran").exists()
 
 
 @pytest.mark.threat("T9")
-async def test_without_network_a_command_has_its_own_loopback(in_bubblewrap, workspace, outside):
+async def test_without_network_a_command_has_its_own_loopback(apart, workspace, outside):
     """Servers of its own work, those of the machine are not there."""
     (workspace / "both.py").write_text(
         "import socket, threading\n"
@@ -92,7 +92,7 @@ async def test_without_network_a_command_has_its_own_loopback(in_bubblewrap, wor
         "except OSError as error: print(error.strerror)\n"
     )
 
-    result = await in_bubblewrap("python3 both.py; cat /proc/net/dev | grep -c :")
+    result = await apart("python3 both.py; cat /proc/net/dev | grep -c :")
 
     assert result.stdout.head == "b'hi'\nConnection refused\n1\n"
 

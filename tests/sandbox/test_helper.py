@@ -1,4 +1,4 @@
-"""The helper from which commands without namespaces are forked: whatever becomes of it, commands are seen through."""
+"""The helper from which commands are forked: whatever becomes of it, commands are seen through."""
 
 import asyncio
 import os
@@ -17,19 +17,20 @@ from agi.sandbox.cell import Cell
 from agi.sandbox.helper import Held, Helper
 from agi.sandbox.ladder import Ladder
 from agi.sandbox.line import Line
+from agi.sandbox.survivors import descendants
 from agi.workspace.launching import launch
 from agi.workspace.processes import run_command
 
 from .conftest import ENV, runner
 
-ORDER = {"grace": 0.4, "drain": 0.2, "limits": {}, "score": 500, "landlock": None, "filter": None, "env": ENV}
+ORDER = {"grace": 0.4, "drain": 0.2, "limits": {}, "score": 500, "landlock": None, "filter": None, "enclosure": None}
+ORDER["env"] = ENV
 
 
-@pytest.fixture(params=["landlock", "none"])
+@pytest.fixture(params=["namespaces", "landlock", "none"])
 def cell(request, workspace):
     """A cell with a helper of its own, on each rung that has one."""
-    env, mode = ({**ENV, "PATH": "/nonexistent"}, "auto") if request.param == "landlock" else (ENV, "off")
-    ladder = Ladder(env, mode)
+    ladder = Ladder(ENV, "off") if request.param == "none" else Ladder(ENV, tried=[request.param])
     if ladder.rung.name != request.param:
         pytest.skip(f"{request.param} does not work here: {'; '.join(ladder.rung.why)}")
     yield Cell(ladder, Confinement(workspace=workspace))
@@ -55,8 +56,8 @@ def environment(pid):
     return Path(f"/proc/{pid}/environ").read_bytes()
 
 
-def children():
-    return Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+def children(pid):
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
 
 
 def spoken(pid):
@@ -89,12 +90,12 @@ async def close(launched):
 
 async def test_a_command_has_its_three_streams_and_no_other_descriptor(cell):
     """Neither the line to the daemon nor the folder it was started by."""
-    place = cell.confinement.workspace / "pid"
-    launched = begin(cell, "echo $$ > pid; exec sleep 60")
-    await wait_for(lambda: written(place))
+    launched = begin(cell, "echo x > ready; exec sleep 60")
+    await wait_for(lambda: written(cell.confinement.workspace / "ready"))
+    (command,) = children(launched.pid)
 
     # What a program opens for itself while it is loaded is gone in a moment; what was inherited would stay.
-    await wait_for(lambda: sorted(os.listdir(f"/proc/{place.read_text().strip()}/fd")) == ["0", "1", "2"])
+    await wait_for(lambda: sorted(os.listdir(f"/proc/{command}/fd")) == ["0", "1", "2"])
     await close(launched)
 
 
@@ -160,7 +161,7 @@ async def test_an_interpreter_that_does_not_come_up_is_not_waited_for_without_en
         await run(cell, "touch ran")
 
     assert os.listdir("/proc/self/fd") == before
-    assert not any("stuck" in command or "sleep 600" in command for command in map(spoken, children()))
+    assert not any("stuck" in command or "sleep 600" in command for command in map(spoken, children(os.getpid())))
 
 
 async def test_one_that_does_not_start_is_an_error_and_leaks_nothing(workspace, monkeypatch):
@@ -293,14 +294,15 @@ async def test_without_pidfds_the_end_is_noticed_by_a_thread(cell, monkeypatch):
 
 async def test_a_command_that_is_killed_at_once_leaves_nobody(cell):
     """Not even who has cleared its environment: the holder knows its descendants."""
-    place = cell.confinement.workspace / "pid"
-    launched = begin(cell, "env -i /usr/bin/setsid /bin/sh -c 'echo $$ > pid; exec sleep 60' & sleep 60")
-    await wait_for(lambda: written(place))
+    launched = begin(cell, "env -i /usr/bin/setsid /bin/sh -c 'echo x > ready; exec sleep 60' & sleep 60")
+    await wait_for(lambda: written(cell.confinement.workspace / "ready"))
+    running = {launched.pid, *descendants(launched.pid)}
+    assert any(pid != launched.pid and b"\0PATH=" not in b"\0" + environment(pid) for pid in running)
 
     launched.child.kill()
     launched.close()
 
-    await wait_for(lambda: not is_alive(int(place.read_text())) and not is_alive(launched.pid))
+    await wait_for(lambda: not any(map(is_alive, running)))
 
 
 DAEMON = """

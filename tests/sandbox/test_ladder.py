@@ -16,48 +16,73 @@ REFUSING = """
 import ctypes, json, struct, sys
 from agi.sandbox.ladder import Ladder
 
-rules = ((0x20, 0, 0, 0), (0x15, 0, 1, 444), (0x06, 0, 0, 0x00050000 | 38), (0x06, 0, 0, 0x7FFF0000))
-code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *rule) for rule in rules), 32)
-program = struct.pack("@HP", 4, ctypes.addressof(code))
+refused = list(map(int, sys.argv[1:]))
+rules = [(0x20, 0, 0, 0)]
+for number in refused:
+    rules += [(0x15, 0, 1, number), (0x06, 0, 0, 0x00050000 | 38)]
+rules += [(0x06, 0, 0, 0x7FFF0000)]
+code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *rule) for rule in rules), len(rules) * 8)
 libc = ctypes.CDLL(None)
 assert libc.prctl(38, 1, 0, 0, 0) == 0
-assert libc.prctl(22, 2, program, 0, 0) == 0
+assert libc.prctl(22, 2, struct.pack("@HP", len(rules), ctypes.addressof(code)), 0, 0) == 0
 rung = Ladder({"PATH": "/nonexistent"}).rung
 print(json.dumps([rung.name, rung.gaps, rung.why, rung.confines]))
 """
-"""A process for which Landlock does not exist: the kernel is made to say so."""
+"""A process for which some calls do not exist: the kernel is made to say so."""
+MOUNT_SETATTR, LANDLOCK = "442", "444"
+NOT_INSTALLED = "bubblewrap: not installed where only the system's owner can change it"
+
+
+def rung_without(*calls):
+    """What is found by a process without these calls, and without bubblewrap."""
+    said = subprocess.run(
+        [sys.executable, "-c", REFUSING, *calls], capture_output=True, text=True, check=True, env=os.environ
+    )
+    return json.loads(said.stdout)
 
 
 def test_the_first_rung_is_taken_where_it_works():
-    """It says what it does not hold."""
-    rung = ladder_on("bubblewrap").rung
+    """It says what it does not hold, and needs no program of anybody's."""
+    rung = ladder_on("namespaces").rung
 
-    assert (rung.name, rung.confines, rung.why) == ("bubblewrap", True, ())
+    assert (rung.name, rung.confines, rung.why) == ("namespaces", True, ())
     assert any("can be read" in gap for gap in rung.gaps)
+    assert Ladder({"PATH": "/nonexistent"}).rung == rung
 
 
 @pytest.mark.threat("T36")
-def test_without_bubblewrap_the_second_is_taken():
-    """And says why, and what gets past it."""
-    rung = ladder_on("landlock").rung
+def test_where_we_may_not_make_namespaces_bubblewrap_is_taken(monkeypatch):
+    """It may where we may not, and holds the same."""
+    ladder_on("bubblewrap")
+    monkeypatch.setattr("agi.sandbox.namespaces.Namespaces._plan", lambda *_: {"clone": 0xFFFF, "namespaces": 0})
 
-    assert (rung.name, rung.confines) == ("landlock", True)
-    assert rung.why == ("bubblewrap: not installed where only the system's owner can change it",)
-    assert any(".git/hooks" in gap for gap in rung.gaps)
+    rung = Ladder(ENV).rung
+
+    assert (rung.name, rung.gaps) == ("bubblewrap", ladder_on("namespaces").rung.gaps)
+    assert rung.why == ("namespaces: no process could be made: Function not implemented",)
+
+
+@pytest.mark.threat("T36")
+def test_without_namespaces_and_bubblewrap_landlock_is_taken():
+    """And says why, and what gets past it."""
+    ladder_on("landlock")
+    name, gaps, why, confines = rung_without(MOUNT_SETATTR)
+
+    assert (name, confines) == ("landlock", True)
+    assert why[0].startswith("namespaces: The sandbox failed: [Errno 38] Function not implemented")
+    assert why[1:] == [NOT_INSTALLED]
+    assert any(".git/hooks" in gap for gap in gaps)
 
 
 @pytest.mark.threat("T36")
 def test_without_landlock_there_is_nothing_and_that_is_said():
-    """Both reasons are told."""
-    said = subprocess.run([sys.executable, "-c", REFUSING], capture_output=True, text=True, check=True, env=os.environ)
-    name, gaps, why, confines = json.loads(said.stdout)
+    """All reasons are told."""
+    name, gaps, why, confines = rung_without(MOUNT_SETATTR, LANDLOCK)
 
     assert (name, confines) == ("none", False)
     assert gaps == ["Commands run as you: they can read, change and reach everything that you can."]
-    assert why == [
-        "bubblewrap: not installed where only the system's owner can change it",
-        "Landlock: not offered by this kernel",
-    ]
+    assert [reason.partition(":")[0] for reason in why] == ["namespaces", "bubblewrap", "Landlock"]
+    assert why[1:] == [NOT_INSTALLED, "Landlock: not offered by this kernel"]
 
 
 def test_switched_off_is_nothing_too():
@@ -83,7 +108,7 @@ def test_a_program_that_is_there_but_does_not_work_is_not_trusted(tmp_path, monk
     program.chmod(0o755)
     monkeypatch.setattr("agi.sandbox.ladder.find_trusted", lambda *_: str(program))
 
-    rung = Ladder(ENV).rung
+    rung = Ladder(ENV, tried=["bubblewrap", "landlock"]).rung
 
     assert rung.name != "bubblewrap"
     assert why in rung.why[0]
@@ -92,7 +117,7 @@ def test_a_program_that_is_there_but_does_not_work_is_not_trusted(tmp_path, monk
 def test_what_holds_is_found_out_once_and_again_after_a_failure(monkeypatch):
     """Probing takes milliseconds, and machines change."""
     asked = []
-    ladder = Ladder({"PATH": "/nonexistent"})
+    ladder = Ladder({"PATH": "/nonexistent"}, tried=["bubblewrap"])
     monkeypatch.setattr("agi.sandbox.ladder.find_trusted", lambda *words: asked.append(words))
     assert ladder.rung == ladder.rung
     assert len(asked) == 1
@@ -111,6 +136,6 @@ def test_a_planted_bubblewrap_is_not_used(tmp_path):
     (tmp_path / "bwrap").write_text("#!/bin/sh\ntouch /tmp/planted\n")
     (tmp_path / "bwrap").chmod(0o755)
 
-    rung = Ladder({**ENV, "PATH": f"{tmp_path}:.:{ENV['PATH']}"}).rung
+    rung = Ladder({**ENV, "PATH": f"{tmp_path}:.:{ENV['PATH']}"}, tried=["bubblewrap"]).rung
 
     assert rung == LADDERS["bubblewrap"].rung

@@ -61,9 +61,9 @@ async def test_a_disk_filler_is_stopped(on_every_rung, workspace):
     assert (workspace / "big").stat().st_size <= 10 * MIB
 
 
-async def test_scratch_space_is_limited(in_bubblewrap):
+async def test_scratch_space_is_limited(apart):
     """The folders that last as long as the command are in memory."""
-    result = await in_bubblewrap(
+    result = await apart(
         "for place in /tmp ~ /run; do head -c 50M /dev/zero > $place/big && echo too much; done",
         limits=Limits(scratch=MIB),
     )

@@ -44,12 +44,12 @@ async def test_a_single_folder_can_be_opened_also_at_home(confined, home):
     assert (result.exit_code, (home / "cache/new").read_text()) == (0, "x\n")
 
 
-async def test_what_is_opened_inside_the_workspace_lies_under_what_is_protected(in_bubblewrap, workspace):
+async def test_what_is_opened_inside_the_workspace_lies_under_what_is_protected(apart, workspace):
     """Protection is built over it."""
     os.makedirs(workspace / ".git/hooks")
     (workspace / ".git/config").write_text("")
 
-    result = await in_bubblewrap("echo evil > .git/hooks/pre-commit", writable=(workspace / ".git",))
+    result = await apart("echo evil > .git/hooks/pre-commit", writable=(workspace / ".git",))
 
     assert result.exit_code != 0
     assert os.listdir(workspace / ".git/hooks") == []

@@ -67,11 +67,11 @@ def everything(folder):
 
 @pytest.mark.threat("T27")
 @pytest.mark.parametrize("trick", TRICKS)
-async def test_nothing_that_steers_git_or_us_can_be_changed(in_bubblewrap, repository, trick):
+async def test_nothing_that_steers_git_or_us_can_be_changed(apart, repository, trick):
     """Whatever is tried, it is afterwards as it was before; no stub is left."""
     before = everything(repository)
 
-    result = await in_bubblewrap(TRICKS[trick])
+    result = await apart(TRICKS[trick])
 
     assert result.exit_code != 0 or trick in ("another case",)
     assert everything(repository) == before
@@ -96,20 +96,20 @@ async def test_where_it_cannot_be_kept_from_commands_it_is_put_back(in_landlock,
 
 @pytest.mark.threat("T27")
 @pytest.mark.parametrize("trick", ["write a hook", "append to the settings", "rename the repository"])
-async def test_a_folder_that_is_no_repository_yet_is_kept_from_commands_all_the_same(in_bubblewrap, workspace, trick):
+async def test_a_folder_that_is_no_repository_yet_is_kept_from_commands_all_the_same(apart, workspace, trick):
     """Without a head git does not take it for one, but somebody may give it one later: nothing is planted in it."""
     (workspace / ".git" / "hooks").mkdir(parents=True)
     before = everything(workspace)
 
-    await in_bubblewrap(f"{TRICKS[trick]}; echo 'ref: refs/heads/main' > .git/HEAD; mkdir .git/objects .git/refs")
+    await apart(f"{TRICKS[trick]}; echo 'ref: refs/heads/main' > .git/HEAD; mkdir .git/objects .git/refs")
 
     steers = lambda found: {name: kept for name, kept in found.items() if "hooks" in name or "config" in name}  # noqa: E731
     assert steers(everything(workspace)) == steers(before)
 
 
-async def test_work_on_a_repository_goes_on(in_bubblewrap, repository):
+async def test_work_on_a_repository_goes_on(apart, repository):
     """Commit, branch, stash, clean up: what git does with its own files works, and it sees none of ours."""
-    result = await in_bubblewrap(
+    result = await apart(
         "echo 2 > file && git add -A && git commit -q -m second && git checkout -q -b other && git tag x;"
         "echo 3 > file; git stash -q && git stash pop -q && git gc -q && git status --short && git log --oneline"
     )
@@ -120,34 +120,32 @@ async def test_work_on_a_repository_goes_on(in_bubblewrap, repository):
     assert git("log", "--format=%s", cwd=repository) == "second\nfirst\n"
 
 
-async def test_settings_of_the_repositorys_own_count_over_the_users(in_bubblewrap, repository, tmp_path):
+async def test_settings_of_the_repositorys_own_count_over_the_users(apart, repository, tmp_path):
     """The user's name is known to commands, and no more of his settings; the repository's own name wins."""
     home = tmp_path / "home"
     home.mkdir()
     (home / ".gitconfig").write_text("[user]\n name = Me\n email = me@home\n[github]\n token = secret\n")
-    told = await in_bubblewrap(
-        "git config user.name; git config github.token; cat ~/.gitconfig", env={"HOME": str(home)}
-    )
+    told = await apart("git config user.name; git config github.token; cat ~/.gitconfig", env={"HOME": str(home)})
     git("config", "--unset", "user.name", cwd=repository)
-    theirs = await in_bubblewrap("git config user.name; git commit -q --allow-empty -m x", env={"HOME": str(home)})
+    theirs = await apart("git config user.name; git commit -q --allow-empty -m x", env={"HOME": str(home)})
 
     assert told.stdout.head.startswith("a\n")
     assert "secret" not in told.stdout.head
     assert (theirs.stdout.head, theirs.exit_code) == ("Me\n", 0)
 
 
-async def test_without_a_repository_none_can_be_made_unless_that_is_allowed(in_bubblewrap, workspace):
+async def test_without_a_repository_none_can_be_made_unless_that_is_allowed(apart, workspace):
     """A new repository would have hooks of the command's choosing."""
-    refused = await in_bubblewrap("git init -q .")
+    refused = await apart("git init -q .")
     left = os.listdir(workspace)
-    allowed = await in_bubblewrap("git init -q . && ls -a", may_create_repository=True)
+    allowed = await apart("git init -q . && ls -a", may_create_repository=True)
 
     assert (refused.exit_code != 0, left) == (True, [])
     assert allowed.exit_code == 0
     assert (workspace / ".git" / "HEAD").exists()
 
 
-async def test_a_worktree_can_be_committed_to(in_bubblewrap, repository, workspace, tmp_path):
+async def test_a_worktree_can_be_committed_to(apart, repository, workspace, tmp_path):
     """Its repository lies elsewhere and may be changed too, but for what steers git there."""
     tree = (tmp_path / "tree").resolve()
     git("worktree", "add", "-q", str(tree), cwd=repository)
@@ -159,19 +157,19 @@ async def test_a_worktree_can_be_committed_to(in_bubblewrap, repository, workspa
     )
     before = (shared / "config").read_bytes(), (shared / "worktrees/tree/commondir").read_bytes()
 
-    result = await in_bubblewrap(f"cd {tree}; {script}", workspace=tree)
+    result = await apart(f"cd {tree}; {script}", workspace=tree)
 
     assert result.stdout.head == "inside\n"
     assert ((shared / "config").read_bytes(), (shared / "worktrees/tree/commondir").read_bytes()) == before
     assert not (shared / "hooks/pre-commit").exists()
 
 
-async def test_a_submodule_can_be_committed_to(in_bubblewrap, repository, tmp_path):
+async def test_a_submodule_can_be_committed_to(apart, repository, tmp_path):
     """The same for a submodule, whose repository lies inside its parent's."""
     git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(repository), "sub", cwd=repository)
     sub = repository / "sub"
 
-    result = await in_bubblewrap(
+    result = await apart(
         "git commit -q --allow-empty -m inside && git log --format=%s -1; git config x.y z",
         workspace=sub,
         env={f"GIT_{who}_{what}": "a@b" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
@@ -181,14 +179,14 @@ async def test_a_submodule_can_be_committed_to(in_bubblewrap, repository, tmp_pa
     assert "x.y" not in git("config", "--list", cwd=sub)
 
 
-async def test_a_pointer_to_a_folder_that_does_not_point_back_opens_nothing(in_bubblewrap, workspace, elsewhere):
+async def test_a_pointer_to_a_folder_that_does_not_point_back_opens_nothing(apart, workspace, elsewhere):
     """A file of the workspace cannot make another folder writable."""
     for name in ("HEAD", "config", "commondir", "gitdir"):
         (elsewhere / name).write_text("../..\n")
     (elsewhere / "objects").mkdir()
     (workspace / ".git").write_text(f"gitdir: {elsewhere}\n")
 
-    result = await in_bubblewrap(f"echo evil > {elsewhere}/planted")
+    result = await apart(f"echo evil > {elsewhere}/planted")
 
     assert result.exit_code != 0
     assert not (elsewhere / "planted").exists()
@@ -197,30 +195,30 @@ async def test_a_pointer_to_a_folder_that_does_not_point_back_opens_nothing(in_b
 def test_a_link_in_the_place_of_a_repository_is_told(workspace):
     """No mount can stand on a link, so someone else must look after it."""
     (workspace / ".git").symlink_to("elsewhere")
-    mounts = Mounts(by_descriptor=True, has_sizes=True, scratch=1 << 20)
+    mounts = Mounts()
 
     assert not mount_repository(mounts, str(workspace), may_create=False)
-    assert mounts.arguments == []
+    assert mounts.steps == []
 
 
-async def test_a_linked_repository_is_put_back(in_bubblewrap, repository):
+async def test_a_linked_repository_is_put_back(apart, repository):
     """What a command does to the link is undone after it."""
     (repository / ".git").rename(repository / "real")
     (repository / ".git").symlink_to("real")
 
-    result = await in_bubblewrap("rm .git && mkdir -p .git/hooks && echo evil > .git/hooks/pre-commit")
+    result = await apart("rm .git && mkdir -p .git/hooks && echo evil > .git/hooks/pre-commit")
 
     assert os.readlink(repository / ".git") == "real"
     assert "put back" in result.notes[0]
     assert git("log", "--format=%s", cwd=repository) == "first\n"
 
 
-async def test_linked_hooks_make_the_repository_read_only(in_bubblewrap, repository):
+async def test_linked_hooks_make_the_repository_read_only(apart, repository):
     """Where the hooks are a link, a command could put others in its place: so nothing of it may be changed."""
     (repository / ".git/hooks").rename(repository / "hooks")
     (repository / ".git/hooks").symlink_to("../hooks")
 
-    result = await in_bubblewrap("git status --short; rm .git/hooks; git commit -q --allow-empty -m x")
+    result = await apart("git status --short; rm .git/hooks; git commit -q --allow-empty -m x")
 
     assert result.exit_code != 0
     assert os.readlink(repository / ".git/hooks") == "../hooks"

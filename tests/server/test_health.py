@@ -26,7 +26,7 @@ async def test_health_tells_version_storage_sandbox_and_providers(daemon: Daemon
     assert health["project"] == str(daemon.workspace.path)
     database = str(daemon.workspace.path / ".agi/agi.sqlite")
     assert health["storage"] == {"path": database, "epoch": 1, "sessions": 1, "mirror_ok": True}
-    assert health["sandbox"]["rung"] in ("bubblewrap", "landlock", "none")
+    assert health["sandbox"]["rung"] in ("namespaces", "bubblewrap", "landlock", "none")
     assert health["sandbox"]["gaps"]
     assert health["default_model"]["provider"] == "scripted"
     assert {"name": "openai", "enabled": True, "configured": False} in health["providers"]

@@ -33,9 +33,9 @@ asyncio.run(serve(ServeSettings(project=folder / "project", home_config=folder /
 
 UNCONFINED = f"""
 from agi.sandbox import ladder
-ladder.find_trusted, ladder.landlock_version = lambda *_: None, lambda: 0
+ladder.find_namespaces, ladder.find_trusted, ladder.landlock_version = lambda *_: None, lambda *_: None, lambda: 0
 {SCRIPT}"""
-"""The same on a machine with neither bubblewrap nor Landlock."""
+"""The same on a machine on which no sandbox works."""
 
 ASKED_FOR_LATER = (
     "starlette",
@@ -300,7 +300,8 @@ async def test_where_nothing_holds_commands_the_log_says_so_at_the_start(tmp_pat
         code, _ = await daemon.stop()
 
     assert code == 0
-    assert said.startswith("agi: warning: commands run without a sandbox: they can do what you can (bubblewrap: not")
+    assert said.startswith("agi: warning: commands run without a sandbox: they can do what you can (namespaces: not")
+    assert "bubblewrap: not installed" in said
     assert "Landlock: not offered" in said
 
 
@@ -311,7 +312,9 @@ async def test_where_a_sandbox_is_required_and_none_works_it_does_not_start(tmp_
     (tmp_path / ".agi").mkdir()
     (tmp_path / ".agi" / "config.json").write_text('{"sandbox": {"mode": "off"}}')
     out = io.StringIO()
-    with pytest.raises(ConfigError, match=r"no sandbox works here \(bubblewrap: not installed") as refused:
+    with pytest.raises(
+        ConfigError, match=r"no sandbox works here \(namespaces: not .*; bubblewrap: not installed"
+    ) as refused:
         await serve(required, out=out, err=io.StringIO())
 
     assert (refused.value.code, out.getvalue(), read_record(tmp_path / ".agi")) == ("sandbox_required", "", None)

@@ -15,7 +15,7 @@ from msgspec import Raw
 
 from agi.sandbox.base import Confinement
 from agi.sandbox.cell import Cell
-from agi.sandbox.ladder import Ladder
+from agi.sandbox.ladder import CONFINING, Ladder
 from agi.tools.base import Registry, Tool, ToolCall, ToolContext, ToolResult
 from agi.tools.builtin import builtin_tools
 from agi.usertools.base import UserTools
@@ -24,12 +24,8 @@ from agi.workspace.handle import Workspace
 from agi.workspace.processes import child_environment
 
 ENV = child_environment(os.environ, os.getpid())
-LADDERS = {
-    "bubblewrap": Ladder(ENV),
-    "landlock": Ladder({**ENV, "PATH": "/nonexistent"}),
-    "none": Ladder(ENV, "off"),
-}
-"""A ladder whose highest rung is the one named: without a PATH there is no bubblewrap to find."""
+LADDERS = {**{rung: Ladder(ENV, tried=[rung]) for rung in CONFINING}, "none": Ladder(ENV, "off")}
+"""A ladder on which no rung is tried but the one named."""
 BUILTIN = frozenset(name for tool in builtin_tools() for name in (tool.definition.name, *tool.definition.aliases))
 SIZE = """
     from typing import Annotated
@@ -51,7 +47,7 @@ async def until(condition: Callable[[], object]) -> None:
 class Project:
     """A workspace with tools of its own."""
 
-    def __init__(self, folder: Path, rung: str = "bubblewrap") -> None:
+    def __init__(self, folder: Path, rung: str = CONFINING[0]) -> None:
         self.root = folder / "proj"
         self.root.mkdir()
         self.folder = folder

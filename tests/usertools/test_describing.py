@@ -10,6 +10,7 @@ import time
 import pytest
 
 from agi.errors import Unavailable
+from agi.sandbox.ladder import CONFINING
 from agi.usertools.base import Found
 from agi.usertools.describing import LIMITS, RETRY_S, Descriptions
 
@@ -83,7 +84,7 @@ def _command_line(pid):
         return b""
 
 
-@pytest.mark.parametrize("rung", ["bubblewrap", "landlock"])
+@pytest.mark.parametrize("rung", CONFINING)
 async def test_loading_cannot_change_the_workspace_or_reach_out(project, rung):
     """It only says what it takes."""
     project.rung = rung
@@ -177,7 +178,7 @@ async def test_what_is_known_is_not_asked_again(tmp_path):
 async def test_a_sandbox_that_does_not_start_is_a_problem(project, monkeypatch):
     """Nothing is run without it."""
     project.tool("good", GOOD)
-    project.rung = "bubblewrap"
+    project.rung = CONFINING[0]
     cell = project.cell()
     wrapper = cell.ladder._find()[1]
     monkeypatch.setattr(type(wrapper), "wrap", _refusing)

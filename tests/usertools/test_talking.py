@@ -23,6 +23,7 @@ async def test_a_tool_does_not_run_where_less_holds_it_than_was_said(tmp_path, m
     cell = Cell(ladder, Confinement(workspace=tmp_path.resolve()))
     if not cell.rung.confines:
         pytest.skip(f"no sandbox works here: {cell.rung.why}")
+    monkeypatch.setattr("agi.sandbox.ladder.find_namespaces", lambda *_: None)
     monkeypatch.setattr("agi.sandbox.ladder.find_trusted", lambda *_: None)
     monkeypatch.setattr("agi.sandbox.ladder.landlock_version", lambda: 0)
     ladder.failed()

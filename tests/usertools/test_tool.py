@@ -18,7 +18,7 @@ from agi.usertools.cells import cell_to_look, cell_to_run
 
 LONG = f"98760.{os.getpid()}"
 """How long a process sleeps that is to be found again; another one for each process of tests."""
-RUNGS = ["bubblewrap", "landlock", "none"]
+RUNGS = ["namespaces", "bubblewrap", "landlock", "none"]
 HEAD = "import asyncio, os, subprocess, sys, time\nfrom typing import Any\nfrom agi_tool import ToolError, tool\n"
 
 

@@ -16,17 +16,13 @@ import uvloop
 
 from agi.sandbox.base import Confinement
 from agi.sandbox.cell import Cell
-from agi.sandbox.ladder import Ladder
+from agi.sandbox.ladder import CONFINING, Ladder
 from agi.workspace.launching import launch
 from agi.workspace.processes import capture, child_environment, run_command
 
 COMMANDS = int(os.environ.get("AGI_COMMANDS", "300"))
 ENV = child_environment(os.environ, os.getpid())
-LADDERS = {
-    "bubblewrap": Ladder(ENV),
-    "landlock": Ladder({**ENV, "PATH": "/nonexistent"}),
-    "none": Ladder(ENV, "off"),
-}
+LADDERS = {**{rung: Ladder(ENV, tried=[rung]) for rung in CONFINING}, "none": Ladder(ENV, "off")}
 
 TREE = """
 sleep {mark}1 &
@@ -191,7 +187,7 @@ from agi.workspace.processes import child_environment, run_command
 
 rung, folder, command = sys.argv[1:]
 env = child_environment(os.environ, os.getpid())
-ladder = Ladder(env if rung != "landlock" else {**env, "PATH": "/nonexistent"}, "off" if rung == "none" else "auto")
+ladder = Ladder(env, "off") if rung == "none" else Ladder(env, tried=[rung])
 cell = Cell(ladder, Confinement(workspace=Path(folder)))
 ladder.rung
 print("begins", flush=True)

@@ -10,7 +10,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-RungName = Literal["bubblewrap", "landlock", "none"]
+RungName = Literal["namespaces", "bubblewrap", "landlock", "none"]
 Network = Literal["off", "allow-list", "on"]
 
 MIB = 1 << 20

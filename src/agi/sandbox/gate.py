@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from agi.sandbox.base import Confinement
+from agi.sandbox.hosts import Hosts
 from agi.sandbox.proxy import LONGEST_HEAD, Proxy
 from agi.sandbox.wrapped import Wrapped
 
@@ -73,6 +75,11 @@ class Gate:
             self._task.cancel()
         self._proxy.close()
         self._ours.close()
+
+
+def open_gate(wrapped: Wrapped, confinement: Confinement) -> Gate:
+    """A gate for a command, through which the hosts it may reach are reached."""
+    return Gate(Proxy(Hosts(confinement.hosts, confinement.denied_hosts)), wrapped)
 
 
 def _variables() -> dict[str, str]:

@@ -28,13 +28,16 @@ _DOUBT_S = 0.5
 """After so long without an answer the helper may have been stopped, by a command that may do what we may."""
 _ATTEMPTS = 3
 _LONGEST = 200
+_WRITES = 2
 
 
 class Held:
     """A command that a holder sees through, as the launcher knows processes."""
 
-    def __init__(self, pid: int, line: Line) -> None:
+    def __init__(self, pid: int, line: Line, *, is_first: bool = False) -> None:
         self.pid = pid
+        self._is_first = is_first
+        """Whether all of the command ends with its holder: it is the first process of a namespace."""
         self.returncode: int | None = None
         self.line = line
 
@@ -61,7 +64,10 @@ class Held:
         if number:
             self.line.say(KILL if number == signal.SIGKILL else ASK)
             with suppress(OSError):
-                os.kill(self.pid, signal.SIGCONT)  # a command that may do what we may can have stopped it
+                if not self._is_first:
+                    os.kill(self.pid, signal.SIGCONT)  # a command that may do what we may can have stopped it
+                elif number == signal.SIGKILL and not self.line.wait(0):  # while it holds the line, the number is its
+                    os.kill(self.pid, signal.SIGKILL)
         return True
 
 
@@ -74,13 +80,19 @@ class Helper:
         self._owner = os.getpid()
         self._lock = threading.Lock()
 
-    def start(self, order: Mapping[str, object], *, cwd: Path, streams: Sequence[int]) -> Held:
-        """A holder for an order, which waits for leave; raises `OSError` if there is none to be had."""
+    def start(
+        self, order: Mapping[str, object], *, cwd: Path, streams: Sequence[int], more: Sequence[int] = ()
+    ) -> Held:
+        """A holder for an order, which waits for leave; raises `OSError` if there is none to be had.
+
+        The streams are what the command writes to, twice, and what it reads, if that is anything.
+        """
         folder = os.open(cwd, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            written = _written(order)
+            written = _written({**order, "reads": len(streams) > _WRITES})
             try:
-                return self._ask(written, folder, streams)
+                pid, line = self._ask([written, folder, *streams, *more])
+                return Held(pid, line, is_first=order["enclosure"] is not None)
             finally:
                 os.close(written)
         finally:
@@ -91,15 +103,15 @@ class Helper:
         with self._lock:
             self._hang_up()
 
-    def _ask(self, order: int, folder: int, streams: Sequence[int]) -> Held:
+    def _ask(self, descriptors: Sequence[int]) -> tuple[int, Line]:
         answer = b""
         for _ in range(_ATTEMPTS):
             line = Line()
             with self._lock:
-                answer = self._try([order, line.theirs.fileno(), folder, *streams])
+                answer = self._try([descriptors[0], line.theirs.fileno(), *descriptors[1:]])
             line.theirs.close()
             if answer.isdigit():
-                return Held(int(answer), line)
+                return int(answer), line
             line.close()  # whoever was forked for it ends before it begins
         raise OSError(f"no process could be made: {answer.decode() or 'the helper does not answer'}")
 
@@ -173,5 +185,4 @@ def _run(number: int) -> None:
 def _written(order: Mapping[str, object]) -> int:
     fd = os.memfd_create("agi")
     os.write(fd, marshal.dumps(dict(order)))
-    os.lseek(fd, 0, os.SEEK_SET)
     return fd

@@ -1,21 +1,26 @@
 """Between the helper and a command: a process that runs it, collects what loses its parents, and ends all of it.
 
-Forked from the helper, one for each command. It begins when the daemon gives leave and ends what is left when the
-daemon says so or is gone, which the line to it tells: no signal and no parent is needed for that. May import: sandbox
-(`kernel` and `line` only).
+Forked from the helper, one for each command, or cloned into namespaces of its own, which it makes a machine of. It
+begins when the daemon gives leave and ends what is left when the daemon says so or is gone, which the line to it tells:
+no signal and no parent is needed for that. Loads little: what it loads, the helper's start waits for. May import:
+sandbox (`enclosing`, `kernel` and `line` only).
 """
 
 from __future__ import annotations
 
+import _signal as signal
 import os
 import resource
 import select
-import signal
 import time
-from typing import Any, NoReturn
 
+from agi.sandbox.enclosing import enclose
 from agi.sandbox.kernel import collect_orphans, drop_power, load_filter, next_signal, shut_in
 from agi.sandbox.line import ASK, ENDED_ALL, KILL, LEAVE, LEFT_SOME, STARTED
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
 
 WATCHED = {signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 """Signals that are read, not handled; the helper has blocked them."""
@@ -34,22 +39,35 @@ _POLL_S = 0.01
 _INSIST_S = 5.0
 _FAILED = 125
 _NOT_FOUND = 127
+_FIRST = 1
+"""The number of the first process in a process namespace; all others in it descend from it."""
 
 
-def hold(order: dict[str, Any], line: int, folder: int, streams: list[int], signals: int) -> NoReturn:
-    """Run a command and see it through; never returns."""
+def hold(order: dict[str, Any], descriptors: list[int], signals: int) -> NoReturn:
+    """Run a command and see it through; never returns.
+
+    The descriptors are a line, the folder it begins in, what it writes to, what it reads if that is anything
+    (`order["reads"]`), and a channel to hand a door out on, if there is to be one.
+    """
+    line, folder, *streams = descriptors
+    channel = streams.pop() if len(streams) > (3 if order["reads"] else 2) else None
     os.setsid()
-    collect_orphans()
-    if os.read(line, 1) != LEAVE:
-        os._exit(_FAILED)
     try:
-        os.fchdir(folder)
+        if order["enclosure"] is None:
+            collect_orphans()
+            os.fchdir(folder)
+        os.close(folder)
+        if order["enclosure"] is not None:
+            _be_more_likely_to_go(order)
+            enclose(order["enclosure"], channel)
+        if os.read(line, 1) != LEAVE:
+            os._exit(_FAILED)
         pid = _begin(order, line, streams)
     except BaseException as problem:
         os.write(streams[1], f"The sandbox failed: {problem}\n".encode())
         os._exit(_FAILED)
     os.chdir("/")
-    for fd in (folder, *streams):
+    for fd in streams:
         os.close(fd)  # the pipes end with the command, not with us
     command = _Command(pid, line, signals)
     command.wait(order["grace"])
@@ -130,6 +148,12 @@ def _become(argv: list[str], env: dict[str, str]) -> NoReturn:
 def _limit(order: dict[str, Any]) -> None:
     for kind, value in order["limits"].items():
         resource.setrlimit(kind, (value, value))
+    if order["enclosure"] is None:
+        _be_more_likely_to_go(order)
+
+
+def _be_more_likely_to_go(order: dict[str, Any]) -> None:
+    """Before the machine is built: inside, this cannot be said any more."""
     try:
         fd = os.open("/proc/self/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC)
         os.write(fd, str(order["score"]).encode())
@@ -179,7 +203,7 @@ class _Command:
         """Kill every descendant, however deep; new ones may come while we kill, so again until none is left."""
         until = time.monotonic() + _INSIST_S
         while not self._alone and time.monotonic() < until:
-            for pid in _descendants():
+            for pid in [-1] if os.getpid() == _FIRST else _descendants():
                 _signal(pid, signal.SIGKILL)
             self._listen(_POLL_S)
             self._collect()

@@ -1,7 +1,8 @@
 """The ladder: which rung holds commands on this machine, found by trying, and told with what it does not hold.
 
-bubblewrap, else Landlock with a filter of system calls, else nothing, and that is said. Tried when first asked for, and
-again after a failure. Whether commands may run on a rung is for policy to say. May import: errors, config, sandbox.
+Namespaces, by ourselves or else by bubblewrap, which may make them where we may not; else Landlock with a filter of
+system calls; else nothing, and that is said. Tried when first asked for, and again after a failure. Whether commands
+may run on a rung is for policy to say. May import: errors, config, sandbox.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from collections.abc import Mapping, Sequence
 
 from agi.config.values import SandboxMode
 from agi.errors import Unavailable
-from agi.sandbox.base import Confinement, Limits, Rung
+from agi.sandbox.base import Confinement, Limits, Rung, RungName
 from agi.sandbox.bubblewrap import Bubblewrap
 from agi.sandbox.cgroups import Groups, find_groups
 from agi.sandbox.helper import Helper
 from agi.sandbox.landlock import Landlock, landlock_version
+from agi.sandbox.namespaces import find_namespaces
 from agi.sandbox.plain import Plain
 from agi.sandbox.syscalls import PROCESSORS
 from agi.sandbox.trusted import find_trusted
@@ -26,7 +28,7 @@ from agi.sandbox.trying import try_out, variants
 from agi.sandbox.wrapped import Wrapped, Wrapper
 
 _LATER = "What a command leaves in the workspace may run later, when you or your editor run it."
-_BUBBLEWRAP_GAPS = ("Files outside home folders can be read.", _LATER)
+_NAMESPACES_GAPS = ("Files outside home folders can be read.", _LATER)
 _LANDLOCK_GAPS = (
     "Files outside home folders can be read.",
     _LATER,
@@ -46,12 +48,22 @@ _SINCE = {
 """What a version of Landlock older than these does not hold, or does not let."""
 
 
+_Found = tuple[Wrapper, tuple[str, ...]] | str
+"""What keeps commands in and what gets past it, or why it does not."""
+
+CONFINING: tuple[RungName, ...] = ("namespaces", "bubblewrap", "landlock")
+"""The rungs that keep commands in, the best first."""
+
+
 class Ladder:
     """What holds commands; one for a process."""
 
-    def __init__(self, env: Mapping[str, str], mode: SandboxMode = "auto") -> None:
+    def __init__(
+        self, env: Mapping[str, str], mode: SandboxMode = "auto", *, tried: Sequence[RungName] = CONFINING
+    ) -> None:
         self._env = dict(env)
         self._mode = mode
+        self._tried = tried
         self._found: tuple[Rung, Wrapper] | None = None
         self._groups: Groups | None = None
         self._helper = Helper()
@@ -101,15 +113,15 @@ class Ladder:
     def _climb(self) -> tuple[Rung, Wrapper]:
         if self._mode == "off":
             return Rung(name="none", gaps=(_NO_RUNG,), why=("switched off (sandbox.mode)",)), self._unconfined()
-        bubblewrap, why_not = self._try_bubblewrap()
-        if bubblewrap is not None:
-            return Rung(name="bubblewrap", gaps=(*_BUBBLEWRAP_GAPS, *self._limit_gaps(bubblewrap))), bubblewrap
-        landlock, why_not_either = self._try_landlock()
-        if landlock is not None:
-            since = tuple(gap for version, gap in _SINCE.items() if landlock.version < version)
-            gaps = (*_LANDLOCK_GAPS, *since, *self._limit_gaps(None))
-            return Rung(name="landlock", gaps=gaps, why=(why_not,)), landlock
-        return Rung(name="none", gaps=(_NO_RUNG,), why=(why_not, why_not_either)), self._unconfined()
+        why_not: list[str] = []
+        for name, attempt in zip(CONFINING, (self._namespaces, self._bubblewrap, self._landlock), strict=True):
+            if name in self._tried:
+                found = attempt()
+                if not isinstance(found, str):
+                    wrapper, gaps = found
+                    return Rung(name=name, gaps=gaps, why=tuple(why_not)), wrapper
+                why_not.append(found)
+        return Rung(name="none", gaps=(_NO_RUNG,), why=tuple(why_not)), self._unconfined()
 
     def _limit_gaps(self, bubblewrap: Bubblewrap | None) -> tuple[str, ...]:
         gaps = []
@@ -123,26 +135,35 @@ class Ladder:
             gaps.append("This bubblewrap is old: commands that run at the same time could trick each other's sandbox.")
         return tuple(gaps)
 
-    def _try_bubblewrap(self) -> tuple[Bubblewrap | None, str]:
+    def _namespaces(self) -> _Found:
+        wrapper = find_namespaces(self._helper)
+        if wrapper is None:
+            return "namespaces: not on this kind of machine"
+        said = try_out(wrapper, self._env)
+        return f"namespaces: {said}" if said else (wrapper, (*_NAMESPACES_GAPS, *self._limit_gaps(None)))
+
+    def _bubblewrap(self) -> _Found:
         program = find_trusted("bwrap", self._env.get("PATH", ""))
         if program is None:
-            return None, "bubblewrap: not installed where only the system's owner can change it"
+            return "bubblewrap: not installed where only the system's owner can change it"
         said = "it does not run"
-        for bubblewrap in variants(program):
-            said = try_out(bubblewrap, self._env)
+        for wrapper in variants(program):
+            said = try_out(wrapper, self._env)
             if not said:
-                return bubblewrap, ""
-        return None, f"bubblewrap: {said}"
+                return wrapper, (*_NAMESPACES_GAPS, *self._limit_gaps(wrapper))
+        return f"bubblewrap: {said}"
 
-    def _try_landlock(self) -> tuple[Landlock | None, str]:
+    def _landlock(self) -> _Found:
         version = landlock_version()
         if not version:
-            return None, "Landlock: not offered by this kernel"
+            return "Landlock: not offered by this kernel"
         if platform.machine() not in PROCESSORS:
-            return None, "Landlock: of no use without a filter of system calls for this kind of processor"
-        landlock = Landlock(version, self._helper)
-        said = try_out(landlock, self._env)
-        return (None, f"Landlock: {said}") if said else (landlock, "")
+            return "Landlock: of no use without a filter of system calls for this kind of processor"
+        wrapper = Landlock(version, self._helper)
+        if said := try_out(wrapper, self._env):
+            return f"Landlock: {said}"
+        since = tuple(gap for known, gap in _SINCE.items() if version < known)
+        return wrapper, (*_LANDLOCK_GAPS, *since, *self._limit_gaps(None))
 
     def _unconfined(self) -> Wrapper:
         """Where nothing keeps commands in: on Linux, someone still clears up after them."""

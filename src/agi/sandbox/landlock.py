@@ -1,4 +1,4 @@
-"""The second rung, and how the third is held: a process that shuts itself in before it becomes the command.
+"""The third rung, and how the last is held: a process that shuts itself in before it becomes the command.
 
 Landlock names what may be read and changed; a filter of system calls refuses what Landlock does not know, above all
 sockets. There is no namespace: other processes can be seen, protected files inside the workspace cannot be excepted, so
@@ -23,7 +23,7 @@ from agi.sandbox.nested import Nested
 from agi.sandbox.places import SCRATCH, Places, find_places
 from agi.sandbox.seccomp import Sockets, build_filter
 from agi.sandbox.survivors import COMMAND_MARKER, end_marked
-from agi.sandbox.watch import Watch
+from agi.sandbox.watch import watch_over
 from agi.sandbox.wrapped import Wrapped
 
 GRACE_S = 0.4
@@ -78,6 +78,7 @@ class Landlock:
                 "score": MORE_LIKELY_TO_GO,
                 "landlock": rules,
                 "filter": program,
+                "enclosure": None,
             }
             wrapped.argv = argv
             wrapped.hold(self._helper, order)
@@ -103,16 +104,6 @@ class Landlock:
             "on_files": _ON_FILES & files,
             "allowed": list(_allowed(places, confinement, tmp, files)),
         }
-
-
-def watch_over(confinement: Confinement, places: Places) -> Watch:
-    """A look at what must not change in a workspace, and cannot be kept from commands."""
-    return Watch(
-        str(confinement.workspace),
-        may_create_repository=confinement.may_create_repository,
-        files=places.watched,
-        folders=places.watched_folders,
-    )
 
 
 def _filter(confinement: Confinement) -> bytes | None:

@@ -1,69 +1,75 @@
-"""What a sandbox of bubblewrap is built of: its options for mounts, gathered in order, later ones over earlier ones.
+"""What a command is to see of the machine, as steps in order: what is mounted where, later steps over earlier ones.
 
-A place that another command could swap while we look is opened first, and bubblewrap is told to make sure that it
-mounts what was opened; old versions cannot, and take it by name. May import: errors, sandbox.
+Who builds a sandbox takes the steps in its own words. A place that another command could swap while we look is opened
+first, and who builds makes sure that it mounts what was opened. May import: errors, sandbox.
 """
 
 from __future__ import annotations
 
 import os
 from contextlib import ExitStack
+from typing import Literal
 
 from agi.errors import Unavailable
 from agi.sandbox.holding import hold
 
 _LOOK = getattr(os, "O_PATH", 0) | os.O_NOFOLLOW
 
+Bind = tuple[Literal["bind"], str, str, bool, int]
+"""A place, where it is shown, whether it may be changed there, and it opened: −1 if its name is enough."""
+Folder = tuple[Literal["empty", "veil", "freeze", "make"], str]
+"""An empty folder of its own; the same, which cannot be changed; no more changes to one; one that is to be there."""
+File = tuple[Literal["write"], str, bytes]
+"""A file with this content, in a folder that is ours."""
+Step = Bind | Folder | File
+
 
 class Mounts:
-    """Options, the descriptors they name, and the names that are kept free for them."""
+    """The steps, what was opened for them, and the names that are kept free for them."""
 
-    def __init__(self, *, by_descriptor: bool, has_sizes: bool, scratch: int) -> None:
-        self.arguments: list[str] = []
-        self.descriptors: list[int] = []
+    def __init__(self, *, by_descriptor: bool = True) -> None:
+        self.steps: list[Step] = []
         self.by_descriptor = by_descriptor
-        self.until_started = ExitStack()
-        """Closes what the command inherits."""
+        """Whether who builds can make sure of what it mounts."""
+        self.until_built = ExitStack()
+        """Closes what was opened."""
         self.until_over = ExitStack()
         """Gives back what must last as long as the command."""
-        self._size = ("--size", str(scratch)) if has_sizes else ()
-
-    def close(self) -> None:
-        """Give back everything."""
-        self.until_started.close()
-        self.until_over.close()
-
-    def add(self, *options: str) -> None:
-        """Options as they are."""
-        self.arguments += options
 
     def empty(self, path: str) -> None:
         """An empty folder of its own, of limited size."""
-        self.arguments += (*self._size, "--tmpfs", path)
+        self.steps.append(("empty", path))
+
+    def make(self, path: str) -> None:
+        """A folder in one that is empty."""
+        self.steps.append(("make", path))
 
     def freeze(self, path: str) -> None:
         """No more changes to what is mounted there, without what is mounted in it."""
-        self.arguments += ("--remount-ro", path)
+        self.steps.append(("freeze", path))
 
-    def show(self, path: str, at: str = "") -> None:
+    def show_as_named(self, path: str) -> None:
+        """A place that nobody swaps, read-only."""
+        self.steps.append(("bind", path, path, False, -1))
+
+    def show(self, path: str) -> None:
         """A place, read-only, and a mount of its own: it cannot be moved, removed or replaced."""
-        self._bind("--ro-bind", path, at or path)
+        self._bind(path, path, may_change=False)
 
     def open(self, path: str, at: str = "") -> None:
         """A place that may be changed, and a mount of its own."""
-        self._bind("--bind", path, at or path)
+        self._bind(path, at or path, may_change=True)
 
     def veil(self, path: str) -> None:
         """Nothing to see: an empty folder, or a file that cannot be opened."""
         if os.path.isdir(path):
-            self.empty(path)
-            self.freeze(path)
-        else:
-            self.arguments += ("--ro-bind", os.devnull, path)
+            self.steps.append(("veil", path))
+        elif os.path.exists(path):  # else it is a link to nothing
+            self.steps.append(("bind", os.devnull, path, False, -1))
 
     def write(self, content: bytes, path: str) -> None:
         """A file with this content, in a folder that is ours."""
-        self.arguments += ("--file", str(self.pass_bytes(content)), path)
+        self.steps.append(("write", path, content))
 
     def reserve(self, path: str, content: bytes | None = None) -> bool:
         """Keep a free name free, for as long as the command runs; False if it is not free.
@@ -77,24 +83,11 @@ class Mounts:
         self.show(path)
         return True
 
-    def pass_bytes(self, content: bytes) -> int:
-        """A descriptor from which the content can be read, once."""
-        fd = os.memfd_create("agi")
-        self._keep(fd)
-        os.write(fd, content)
-        os.lseek(fd, 0, os.SEEK_SET)
-        return fd
-
-    def _bind(self, option: str, path: str, at: str) -> None:
-        if not self.by_descriptor:
-            self.arguments += (option, path, at)
-            return
-        fd = os.open(path, _LOOK)
-        self._keep(fd)
-        if os.readlink(f"/proc/self/fd/{fd}") != path:
-            raise Unavailable(f"{path!r} is not where it seems to be.", hint="Try again.", code="sandbox_failed")
-        self.arguments += (f"{option}-fd", str(fd), at)
-
-    def _keep(self, fd: int) -> None:
-        self.until_started.callback(os.close, fd)
-        self.descriptors.append(fd)
+    def _bind(self, path: str, at: str, *, may_change: bool) -> None:
+        fd = -1
+        if self.by_descriptor:
+            fd = os.open(path, _LOOK)
+            self.until_built.callback(os.close, fd)
+            if os.readlink(f"/proc/self/fd/{fd}") != path:
+                raise Unavailable(f"{path!r} is not where it seems to be.", hint="Try again.", code="sandbox_failed")
+        self.steps.append(("bind", path, at, may_change, fd))

@@ -1,31 +1,33 @@
-"""The helper: a small program that is started once and from which all commands without namespaces are forked.
+"""The helper: a small program that is started once and from which commands are forked.
 
 What a command costs is then a fork, not the start of an interpreter. It knows no command but the one it forks, holds
 none of its descriptors, and ends when the daemon does. Whatever can be done before a fork is done here: a copy pays for
-every page it touches. Started as `main` of a process of its own, with the number of a socket. May import: sandbox
-(`holder` and `kernel` only).
+every page it touches. Loads little, and so goes without the standard library's words for sockets and signals. Started
+as `main` of a process of its own, with the number of a socket. May import: sandbox (`holder` and `kernel` only).
 """
 
 from __future__ import annotations
 
+import _signal as signal
+import _socket as socket
 import gc
 import marshal
 import os
 import select
-import signal
-import socket
 import sys
 from array import array
-from typing import NoReturn
 
 from agi.sandbox.holder import WATCHED, hold
-from agi.sandbox.kernel import next_signal, signal_descriptor
+from agi.sandbox.kernel import clone_apart, next_signal, signal_descriptor
 
-_MOST_DESCRIPTORS = 6
-"""An order, a line, a folder, two pipes, and what the command reads, if anything."""
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+_MOST_DESCRIPTORS = 7
+"""An order, a line, a folder, two pipes, what the command reads, if anything, and a channel for a door, if any."""
 _ROOM = socket.CMSG_SPACE(_MOST_DESCRIPTORS * 4)
 _WORDS = 64
-_PIECE = 1 << 16
 
 
 def main() -> NoReturn:
@@ -72,11 +74,12 @@ def _collect() -> None:
 
 def _fork(door: socket.socket, descriptors: list[int], signals: int) -> bytes:
     """The number of a new holder, or why there is none."""
-    written, line, folder, *streams = descriptors
+    written, *rest = descriptors
     order = marshal.loads(_read(written))  # noqa: S302 - written by the daemon, for us alone
     entrance = door.fileno()
+    plan = order["enclosure"]
     try:
-        pid = os.fork()
+        pid = os.fork() if plan is None else clone_apart(plan["clone"], plan["namespaces"])
     except OSError as problem:
         return (problem.strerror or "fork").encode()
     if pid:
@@ -84,13 +87,11 @@ def _fork(door: socket.socket, descriptors: list[int], signals: int) -> bytes:
     try:
         os.close(entrance)
         os.close(written)
-        hold(order, line, folder, streams, signals)
+        hold(order, rest, signals)
     finally:
         os._exit(1)
 
 
 def _read(fd: int) -> bytes:
-    pieces = []
-    while piece := os.read(fd, _PIECE):
-        pieces.append(piece)
-    return b"".join(pieces)
+    """All of it, from its beginning: an order may come again."""
+    return os.pread(fd, os.fstat(fd).st_size, 0)

@@ -1,14 +1,16 @@
 """The filter of system calls: a program for the kernel, made as plain bytes, that says which calls a command may make.
 
 A list of what is refused, not of what is allowed: commands are compilers, runtimes and test suites, which use most of
-what there is. It closes what namespaces and Landlock leave open. Loading it is bubblewrap's and the holder's business.
-May import: sandbox.
+what there is. It closes what namespaces and Landlock leave open. When it is loaded the kernel tries it on every number,
+so numbers are asked about in stretches, not all of them one after the other. Loading it is bubblewrap's and the
+holder's business. May import: sandbox.
 """
 
 from __future__ import annotations
 
 import errno
 import struct
+from collections.abc import Mapping
 from functools import cache
 
 from msgspec import Struct
@@ -36,8 +38,12 @@ _O_CREAT_OR_TMPFILE = 0o100 | 0o20000000
 _FILE_TYPE, _CHARACTER_DEVICE, _BLOCK_DEVICE = 0o170000, 0o020000, 0o060000
 _TYPE_INTO_TERMINAL, _TERMINAL_SELECTION = 0x5412, 0x541C
 
-_MODES = (("chmod", 1), ("fchmod", 1), ("fchmodat", 2), ("fchmodat2", 2))
+_MODES = (("chmod", 1), ("fchmod", 1), ("fchmodat", 2), ("fchmodat2", 2), ("creat", 1))
 _OPENS = (("open", 1, 2), ("openat", 2, 3))
+_NODES = (("mknod", 1), ("mknodat", 2))
+"""Calls that set a mode, and which of their arguments that is; of those that open, the flags before it."""
+_STRETCH = 12
+"""How many numbers are asked for one after the other."""
 
 
 class Sockets(Struct, frozen=True, kw_only=True):
@@ -67,8 +73,7 @@ class _Program:
         self._jump(_EQUAL, processor.arch, no="kill")
         self._load(_NUMBER)
         self._jump(_AT_LEAST, _X32, yes="kill")
-        self._refuse_by_number(ABSENT, "absent")
-        self._refuse_by_number(DENIED, "denied")
+        self._find(self._named())
         self._look_into_sockets(sockets)
         self._look_into_namespaces()
         self._look_into_modes()
@@ -105,23 +110,28 @@ class _Program:
         self._label(name)
         self._code.append((_RETURN, value, "", ""))
 
-    def _refuse_by_number(self, names: tuple[str, ...], how: str) -> None:
-        for name in names:
-            if name in self._numbers:
-                self._jump(_EQUAL, self._numbers[name], yes=how)
+    def _named(self) -> dict[int, str]:
+        """Where it goes on for each number that is not simply allowed."""
+        with_modes = (name for name, *_ in (*_MODES, *_OPENS, *_NODES))
+        labels = {**dict.fromkeys(ABSENT, "absent"), **dict.fromkeys(DENIED, "denied")}
+        labels |= {name: f"on {name}" for name in ("socket", "clone", "unshare", "ioctl", *with_modes)}
+        return {self._numbers[name]: label for name, label in labels.items() if name in self._numbers}
 
-    def _on(self, name: str) -> str:
-        """Begin the part for one call; the label is where the part ends, with the number loaded again."""
-        after = f"after {name}"
-        self._jump(_EQUAL, self._numbers[name], no=after)
-        return after
-
-    def _done(self, after: str) -> None:
-        self._code.append((_RETURN, _ALLOW, "", ""))
-        self._label(after)
+    def _find(self, named: Mapping[int, str]) -> None:
+        """Ask for the number: first in which stretch it is, then for each that is named there."""
+        numbers = sorted(named)
+        stretches = [numbers[at : at + _STRETCH] for at in range(0, len(numbers), _STRETCH)]
+        for after in stretches[1:]:
+            self._jump(_AT_LEAST, after[0], no=f"before {after[0]}")
+        for stretch, after in zip(reversed(stretches), (*reversed(stretches[1:]), None), strict=True):
+            for number in stretch:
+                self._jump(_EQUAL, number, yes=named[number])
+            self._code.append((_RETURN, _ALLOW, "", ""))
+            if after is not None:
+                self._label(f"before {after[0]}")
 
     def _look_into_sockets(self, sockets: Sockets) -> None:
-        after = self._on("socket")
+        self._label("on socket")
         self._load_argument(0)
         self._jump(_EQUAL, _AF_UNIX, yes="allow" if sockets.unix else "denied")
         for family in (_AF_INET, _AF_INET6):
@@ -129,50 +139,37 @@ class _Program:
         # Routing questions (protocol 0) are how programs list their own interfaces; all others are refused.
         self._jump(_EQUAL, _AF_NETLINK, no="unsupported")
         self._load_argument(2)
-        self._jump(_EQUAL, 0, no="unsupported")
-        self._done(after)
+        self._jump(_EQUAL, 0, yes="allow", no="unsupported")
 
     def _look_into_namespaces(self) -> None:
         for name, flags in (("clone", _NEW_NAMESPACES), ("unshare", _NEW_NAMESPACES | _NEW_TIME_NAMESPACE)):
-            after = self._on(name)
-            self._load_argument(0)
-            self._jump(_ANY_BIT, flags, yes="denied")
-            self._done(after)
+            self._label(f"on {name}")
+            self._refuse_bits(0, flags)
 
     def _look_into_modes(self) -> None:
         """No file that runs as its owner may be left for others to find, and no device may be made."""
-        for name, at in _MODES:
-            if name in self._numbers:
-                after = self._on(name)
-                self._load_argument(at)
-                self._jump(_ANY_BIT, _SET_UID, yes="denied")
-                self._done(after)
+        for name, mode in _MODES:
+            self._label(f"on {name}")
+            self._refuse_bits(mode, _SET_UID)
         for name, flags, mode in _OPENS:
-            if name in self._numbers:
-                after = self._on(name)
-                self._load_argument(flags)
-                self._jump(_ANY_BIT, _O_CREAT_OR_TMPFILE, no="allow")  # else the mode is no argument at all
-                self._load_argument(mode)
-                self._jump(_ANY_BIT, _SET_UID, yes="denied")
-                self._done(after)
-        if "creat" in self._numbers:
-            after = self._on("creat")
-            self._load_argument(1)
+            self._label(f"on {name}")
+            self._load_argument(flags)
+            self._jump(_ANY_BIT, _O_CREAT_OR_TMPFILE, no="allow")  # else the mode is no argument at all
+            self._refuse_bits(mode, _SET_UID)
+        for name, mode in _NODES:
+            self._label(f"on {name}")
+            self._load_argument(mode)
             self._jump(_ANY_BIT, _SET_UID, yes="denied")
-            self._done(after)
-        for name, at in (("mknod", 1), ("mknodat", 2)):
-            if name in self._numbers:
-                after = self._on(name)
-                self._load_argument(at)
-                self._jump(_ANY_BIT, _SET_UID, yes="denied")
-                self._code.append((_AND, _FILE_TYPE, "", ""))
-                self._jump(_EQUAL, _CHARACTER_DEVICE, yes="denied")
-                self._jump(_EQUAL, _BLOCK_DEVICE, yes="denied")
-                self._done(after)
+            self._code.append((_AND, _FILE_TYPE, "", ""))
+            self._jump(_EQUAL, _CHARACTER_DEVICE, yes="denied")
+            self._jump(_EQUAL, _BLOCK_DEVICE, yes="denied", no="allow")
 
     def _look_into_terminals(self) -> None:
-        after = self._on("ioctl")
+        self._label("on ioctl")
         self._load_argument(1)
         self._jump(_EQUAL, _TYPE_INTO_TERMINAL, yes="denied")
-        self._jump(_EQUAL, _TERMINAL_SELECTION, yes="denied")
-        self._done(after)
+        self._jump(_EQUAL, _TERMINAL_SELECTION, yes="denied", no="allow")
+
+    def _refuse_bits(self, argument: int, bits: int) -> None:
+        self._load_argument(argument)
+        self._jump(_ANY_BIT, bits, yes="denied", no="allow")

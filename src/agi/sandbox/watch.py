@@ -13,6 +13,8 @@ from contextlib import suppress
 
 from msgspec import Struct
 
+from agi.sandbox.base import Confinement
+from agi.sandbox.places import Places
 from agi.sandbox.stepping import FOLDER, beneath, opened, set_aside, shown, write_new
 
 PROTECTED = (
@@ -100,6 +102,16 @@ class Watch:
         except OSError:
             return False
         return True
+
+
+def watch_over(confinement: Confinement, places: Places) -> Watch:
+    """A look at what must not change in a workspace, and cannot be kept from commands."""
+    return Watch(
+        str(confinement.workspace),
+        may_create_repository=confinement.may_create_repository,
+        files=places.watched,
+        folders=places.watched_folders,
+    )
 
 
 def _gather(root: int, path: str, found: dict[str, _Seen]) -> None:

@@ -50,7 +50,7 @@ class Wrapped:
 
         def start(cwd: Path, streams: Sequence[int]) -> Held:
             whole = {**order, "argv": list(self.argv), "env": self.env}
-            self._held = held = helper.start(whole, cwd=cwd, streams=streams)
+            self._held = held = helper.start(whole, cwd=cwd, streams=streams, more=self.pass_fds)
             self.until_over.callback(held.line.close)
             self.on_start.append(lambda pid: held.begin())
             return held

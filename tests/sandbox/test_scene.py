@@ -53,10 +53,10 @@ async def test_a_key_that_comes_between_two_commands_is_hidden_from_the_second(c
     assert "found" in result.stdout.head
 
 
-async def test_home_and_tmp_are_empty_folders_of_ones_own(in_bubblewrap, home):
+async def test_home_and_tmp_are_empty_folders_of_ones_own(apart, home):
     """Programs that keep things at home work, and what they keep is gone with them."""
-    await in_bubblewrap("mkdir -p ~/.cache/x && echo y > ~/.cache/x/z && echo y > /tmp/left", env=at(home))
-    result = await in_bubblewrap("ls -A ~ /tmp /run; echo $TMPDIR", env=at(home))
+    await apart("mkdir -p ~/.cache/x && echo y > ~/.cache/x/z && echo y > /tmp/left", env=at(home))
+    result = await apart("ls -A ~ /tmp /run; echo $TMPDIR", env=at(home))
 
     assert ".cache" not in result.stdout.head
     assert "left" not in result.stdout.head
@@ -90,7 +90,7 @@ async def test_places_that_are_named_may_be_read_or_changed(confined, home, tmp_
     assert (more / "file").read_text() == "new\n"
 
 
-async def test_hidden_places_are_hidden_wherever_they_are(in_bubblewrap, elsewhere, workspace):
+async def test_hidden_places_are_hidden_wherever_they_are(apart, elsewhere, workspace):
     """Outside the workspace and inside it, folders and files."""
     (elsewhere / "state").mkdir()
     (workspace / "state").mkdir()
@@ -99,14 +99,14 @@ async def test_hidden_places_are_hidden_wherever_they_are(in_bubblewrap, elsewhe
         place.write_text(SECRET)
     hidden = (elsewhere / "state", elsewhere / "alone", workspace / "state", workspace / "alone")
 
-    result = await in_bubblewrap(f"cat {' '.join(map(str, places))}; rm -rf state alone", hidden=hidden)
+    result = await apart(f"cat {' '.join(map(str, places))}; rm -rf state alone", hidden=hidden)
 
     assert SECRET not in result.stdout.head
     assert all(place.read_text() == SECRET for place in places)
 
 
 @pytest.mark.threat("T33")
-async def test_of_our_folder_only_what_belongs_to_the_project_is_seen(in_bubblewrap, workspace):
+async def test_of_our_folder_only_what_belongs_to_the_project_is_seen(apart, workspace):
     """The log and the token are not; settings that hold a key are not; nothing of it can be changed."""
     ours = workspace / ".agi"
     (ours / "sessions/s").mkdir(parents=True)
@@ -117,7 +117,7 @@ async def test_of_our_folder_only_what_belongs_to_the_project_is_seen(in_bubblew
     (ours / "agents.json").write_text("{}")
     (ours / "config.json").write_text('{"providers": {"x": {"apiKey": "sk"}}}')
 
-    result = await in_bubblewrap(
+    result = await apart(
         "find .agi -type f | sort; cat .agi/*; echo x > .agi/agents.json; echo x > .agi/new; rm -rf .agi; mv .agi a"
     )
 
@@ -127,13 +127,13 @@ async def test_of_our_folder_only_what_belongs_to_the_project_is_seen(in_bubblew
     assert (ours / "agents.json").read_text() == "{}"
 
 
-async def test_a_tool_of_the_projects_can_be_shown_to_be_run(in_bubblewrap, workspace):
+async def test_a_tool_of_the_projects_can_be_shown_to_be_run(apart, workspace):
     """What lies in a hidden folder can be named as readable."""
     tool = workspace / ".agi/private/tool.py"
     tool.parent.mkdir(parents=True)
     tool.write_text("print('ran')")
 
-    result = await in_bubblewrap("python3 .agi/private/tool.py", readable=(tool,))
+    result = await apart("python3 .agi/private/tool.py", readable=(tool,))
 
     assert result.stdout.head == "ran\n"
 
@@ -149,10 +149,10 @@ async def test_a_workspace_may_be_only_looked_at(confined, workspace):
     assert (workspace / "file").read_text() == "content"
 
 
-async def test_a_workspace_that_is_a_home_folder_hides_its_keys(in_bubblewrap, home):
+async def test_a_workspace_that_is_a_home_folder_hides_its_keys(apart, home):
     """Home cannot be hidden from those who work in it, but what is there of keys is, and no start-up file changes."""
     (home / ".bashrc").write_text("# theirs\n")
-    result = await in_bubblewrap(
+    result = await apart(
         "cat .ssh/id .aws/credentials .config/agi/config.json .netrc; cat notes; echo evil >> .bashrc; echo ok > new",
         workspace=home,
         env=at(home),
@@ -173,23 +173,23 @@ PLANT = (
 
 @pytest.mark.threat("T27")
 @pytest.mark.parametrize("inner", ["", "one/me"])
-async def test_in_a_home_folder_what_is_not_there_cannot_be_made(in_bubblewrap, elsewhere, inner):
+async def test_in_a_home_folder_what_is_not_there_cannot_be_made(apart, elsewhere, inner):
     """Keys, settings and start-up files; also where the workspace holds the home folder, and nothing of ours stays."""
     home = elsewhere / inner
     home.mkdir(parents=True, exist_ok=True)
     hidden = (home / "set/tings", home / ".config/agi")
 
-    await in_bubblewrap(f"cd {home}; {PLANT}", workspace=elsewhere, env={"HOME": str(home)}, hidden=hidden)
+    await apart(f"cd {home}; {PLANT}", workspace=elsewhere, env={"HOME": str(home)}, hidden=hidden)
 
     assert os.listdir(home) == ["new"]
 
 
-async def test_commands_at_the_same_time_hold_the_names_of_a_home_folder_together(in_bubblewrap, elsewhere):
+async def test_commands_at_the_same_time_hold_the_names_of_a_home_folder_together(apart, elsewhere):
     """The first that ends does not give them free for the other."""
     reach = {"workspace": elsewhere, "env": {"HOME": str(elsewhere)}, "hidden": (elsewhere / "set/tings",)}
     long = f"touch ready; until [ -e go ]; do sleep 0.01; done; {PLANT}"
-    slow = asyncio.create_task(in_bubblewrap(long, **reach))
-    await in_bubblewrap("until [ -e ready ]; do sleep 0.01; done", **reach)
+    slow = asyncio.create_task(apart(long, **reach))
+    await apart("until [ -e ready ]; do sleep 0.01; done", **reach)
     (elsewhere / "go").touch()
     await slow
 
@@ -208,13 +208,13 @@ async def test_where_names_cannot_be_held_a_home_folder_is_put_back(in_landlock,
     assert ".bashrc" in result.notes[0]
 
 
-async def test_a_linked_start_up_file_is_put_back(in_bubblewrap, elsewhere):
+async def test_a_linked_start_up_file_is_put_back(apart, elsewhere):
     """As where someone keeps them in a repository."""
     (elsewhere / "dots").mkdir()
     (elsewhere / "dots/rc").write_text("theirs")
     (elsewhere / ".bashrc").symlink_to("dots/rc")
 
-    result = await in_bubblewrap("rm .bashrc; echo evil > .bashrc", workspace=elsewhere, env={"HOME": str(elsewhere)})
+    result = await apart("rm .bashrc; echo evil > .bashrc", workspace=elsewhere, env={"HOME": str(elsewhere)})
 
     assert os.readlink(elsewhere / ".bashrc") == "dots/rc"
     assert ".bashrc" in result.notes[0]
@@ -233,14 +233,14 @@ async def test_a_virtual_environment_in_the_workspace_works(confined, workspace)
     assert (result.stdout.head, result.stderr.head) == (f"{workspace}/.venv\n", "")
 
 
-async def test_a_virtual_environment_cannot_show_another_folder(in_bubblewrap, workspace, home):
+async def test_a_virtual_environment_cannot_show_another_folder(apart, workspace, home):
     """Where its link leads is the workspace's word, which may be hostile."""
     (workspace / ".venv/bin").mkdir(parents=True)
     (home / ".ssh/bin").mkdir()
     (home / ".ssh/bin/python3.11").write_text("")
     (workspace / ".venv/bin/python").symlink_to(home / ".ssh/bin/python3.11")
 
-    result = await in_bubblewrap(f"cat {home}/.ssh/id", env=at(home))
+    result = await apart(f"cat {home}/.ssh/id", env=at(home))
 
     assert SECRET not in result.stdout.head
 
