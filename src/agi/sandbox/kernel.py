@@ -33,7 +33,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 class _Program(ctypes.Structure):
     """A program for the kernel, as it takes one."""
 
-    _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_void_p))
+    _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_char_p))
 
 
 def clone_apart(number: int, namespaces: int) -> int:
@@ -116,7 +116,7 @@ def shut_in(rules: dict[str, Any]) -> None:
 def load_filter(program: bytes) -> None:
     """Let the kernel ask this program about every system call from now on."""
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
-    loaded = _Program(len(program) // 8, ctypes.cast(program, ctypes.c_void_p))
+    loaded = _Program(len(program) // 8, program)
     _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(loaded))
 
 

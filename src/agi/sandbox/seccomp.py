@@ -121,14 +121,13 @@ class _Program:
         """Ask for the number: first in which stretch it is, then for each that is named there."""
         numbers = sorted(named)
         stretches = [numbers[at : at + _STRETCH] for at in range(0, len(numbers), _STRETCH)]
-        for after in stretches[1:]:
-            self._jump(_AT_LEAST, after[0], no=f"before {after[0]}")
-        for stretch, after in zip(reversed(stretches), (*reversed(stretches[1:]), None), strict=True):
+        for stretch in stretches[1:]:
+            self._jump(_AT_LEAST, stretch[0], no=f"before {stretch[0]}")
+        for stretch in reversed(stretches):
             for number in stretch:
                 self._jump(_EQUAL, number, yes=named[number])
             self._code.append((_RETURN, _ALLOW, "", ""))
-            if after is not None:
-                self._label(f"before {after[0]}")
+            self._label(f"before {stretch[0]}")
 
     def _look_into_sockets(self, sockets: Sockets) -> None:
         self._label("on socket")
