@@ -11,22 +11,23 @@ import _socket as socket
 import fcntl
 import os
 import stat
-from array import array
+import struct
 
 from agi.sandbox.kernel import be_a_user_apart, close_to_others, drop_power, load_filter
 from agi.sandbox.mounting import (
-    NO_DEVICES,
+    HARMLESS,
     NO_PROGRAMS,
     NO_SET_UID,
     READ_ONLY,
+    SHOWN,
     be_alone,
     find,
+    freeze_at,
     make_root,
     mount,
     put_at,
     put_on,
     restrict,
-    restrict_at,
     take_tree,
 )
 
@@ -39,8 +40,8 @@ if TYPE_CHECKING:
     Step = tuple[Any, ...]
     """One of `mounts.py`; of what was opened, it says which file that is."""
 
-_GROUND = "/tmp"  # noqa: S108 - a folder that every system has; it is covered for a moment, here alone
-_DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+_GROUND = b"/tmp"
+_DEVICES = (b"null", b"zero", b"full", b"random", b"urandom", b"tty")
 _LINKS = {
     "fd": "/proc/self/fd",
     "stdin": "/proc/self/fd/0",
@@ -50,11 +51,8 @@ _LINKS = {
     "ptmx": "pts/ptmx",
 }
 _NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
-_HARMLESS = NO_SET_UID | NO_DEVICES
-_TERMINALS = "newinstance,ptmxmode=0666,mode=620"
+_TERMINALS = b"newinstance,ptmxmode=0666,mode=620"
 _SET_INTERFACE, _INTERFACE_UP = 0x8914, 0x41
-_NAME, _REST = 16, 24
-"""How long the two parts of what is said about an interface are."""
 _LONGEST_QUEUE = 128
 
 
@@ -95,9 +93,8 @@ def _tell(path: str, words: bytes, at: int | None = None) -> None:
 
 
 def _raise_loopback() -> None:
-    flags = array("h", [_INTERFACE_UP]).tobytes()
     any_socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    fcntl.ioctl(any_socket.fileno(), _SET_INTERFACE, b"lo".ljust(_NAME, b"\0") + flags.ljust(_REST, b"\0"))
+    fcntl.ioctl(any_socket.fileno(), _SET_INTERFACE, struct.pack("16sh22x", b"lo", _INTERFACE_UP))
     any_socket.close()
 
 
@@ -108,7 +105,7 @@ def _open_door(port: int, channel: int) -> None:
     door.bind(("127.0.0.1", port))
     door.listen(_LONGEST_QUEUE)
     out = socket.socket(fileno=channel)
-    out.sendmsg([b"d"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array("i", [door.fileno()]))])
+    out.sendmsg([b"d"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack("i", door.fileno()))])
     out.close()
     door.close()
 
@@ -117,9 +114,9 @@ def _build(plan: Plan) -> int:
     """Put the machine together; what was there before is gone then. Gives its `/proc`, as it is before any step."""
     be_alone()
     steps = [(step, _taken(*step[1:]) if step[0] == "bind" else -1) for step in plan["steps"]]
-    devices = [(name, take_tree(f"/dev/{name}")) for name in _DEVICES if os.path.exists(f"/dev/{name}")]
-    root = take_tree("/")
-    restrict(root, _HARMLESS | READ_ONLY)
+    devices = [(path, take_tree(path)) for path in (b"/dev/" + name for name in _DEVICES) if os.path.exists(path)]
+    root = take_tree(b"/")
+    restrict(root, SHOWN)
     put_at(root, _GROUND)
     make_root(root, plan["pivot_root"])
     os.close(root)
@@ -130,21 +127,20 @@ def _build(plan: Plan) -> int:
     return proc
 
 
-def _taken(path: str, at: str, may_change: bool, seen: tuple[int, int] | None) -> int:
+def _taken(path: bytes, at: bytes, may_change: bool, seen: tuple[int, int] | None) -> int:
     """A tree to be mounted: of what the daemon saw at that path, or of nothing."""
     tree = take_tree(path)
     if seen is not None:
         found = os.fstat(tree)
         if (found.st_dev, found.st_ino) != seen:
-            raise OSError(f"{path!r} was swapped while it was looked at")
-    restrict(tree, _HARMLESS if may_change else _HARMLESS | READ_ONLY)
+            raise OSError(f"{os.fsdecode(path)!r} was swapped while it was looked at")
+    restrict(tree, HARMLESS if may_change else SHOWN)
     return tree
 
 
-def _build_devices(devices: list[tuple[str, int]], size: int) -> None:
-    _mount_empty("/dev", size)
-    for name, tree in devices:
-        path = f"/dev/{name}"
+def _build_devices(devices: list[tuple[bytes, int]], size: int) -> None:
+    _mount_empty(b"/dev", size)
+    for path, tree in devices:
         os.close(os.open(path, _NEW, 0o666))
         put_at(tree, path)
         os.close(tree)
@@ -152,14 +148,14 @@ def _build_devices(devices: list[tuple[str, int]], size: int) -> None:
         os.symlink(target, f"/dev/{name}")
     os.mkdir("/dev/shm", 0o755)  # noqa: S108 - the sandbox's own
     os.mkdir("/dev/pts", 0o755)
-    mount("devpts", "/dev/pts", NO_SET_UID | NO_PROGRAMS, _TERMINALS)
+    mount(b"devpts", b"/dev/pts", NO_SET_UID | NO_PROGRAMS, _TERMINALS)
 
 
 def _build_proc() -> int:
-    mount("proc", "/proc", _HARMLESS | NO_PROGRAMS)
+    mount(b"proc", b"/proc", HARMLESS | NO_PROGRAMS)
     # One more is ours; what is made of it may make none, whatever it becomes.
     _tell("/proc/sys/user/max_user_namespaces", b"1")
-    return take_tree("/proc")
+    return take_tree(b"/proc")
 
 
 def _take_step(step: Step, tree: int, size: int) -> None:
@@ -175,12 +171,12 @@ def _take_step(step: Step, tree: int, size: int) -> None:
             os.close(tree)
         case ("empty", path):
             place = _found(path, is_folder=True)
-            _mount_empty(f"/proc/self/fd/{place}", size)
+            _mount_empty(b"/proc/self/fd/%d" % place, size)
             os.close(place)
         case ("veil", path):
             _mount_empty(path, size, READ_ONLY)
         case ("freeze", path):
-            restrict_at(path, READ_ONLY)
+            freeze_at(path)
         case ("make", path):
             os.makedirs(path, 0o755, exist_ok=True)
         case ("write", path, content):
@@ -191,11 +187,11 @@ def _take_step(step: Step, tree: int, size: int) -> None:
             raise OSError(f"{step[0]!r} is no step")
 
 
-def _mount_empty(path: str, size: int, flags: int = 0) -> None:
-    mount("tmpfs", path, _HARMLESS | flags, f"mode=0755,size={size}")
+def _mount_empty(path: bytes, size: int, flags: int = 0) -> None:
+    mount(b"tmpfs", path, HARMLESS | flags, b"mode=0755,size=%d" % size)
 
 
-def _found(path: str, *, is_folder: bool) -> int:
+def _found(path: bytes, *, is_folder: bool) -> int:
     """What is to be mounted on; in a folder of the sandbox's own it may have to be made first."""
     try:
         return find(path)
@@ -204,7 +200,7 @@ def _found(path: str, *, is_folder: bool) -> int:
         return find(path)
 
 
-def _make_room(path: str, *, is_folder: bool) -> None:
+def _make_room(path: bytes, *, is_folder: bool) -> None:
     if os.path.exists(path):
         return
     os.makedirs(path if is_folder else os.path.dirname(path), 0o755, exist_ok=True)

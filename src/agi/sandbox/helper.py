@@ -19,7 +19,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import agi
-from agi.sandbox.line import ASK, ENDED_ALL, KILL, LEAVE, Line
+from agi.sandbox.line import Line
+from agi.sandbox.saying import ASK, ENDED_ALL, KILL, LEAVE
 
 _ROOT = str(Path(agi.__file__).parents[1])
 _BOOT = "import sys; sys.path.append(sys.argv[2]); from agi.sandbox.nursery import main; main()"

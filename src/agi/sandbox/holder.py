@@ -3,7 +3,7 @@
 Forked from the helper, one for each command, or cloned into namespaces of its own, which it makes a machine of. It
 begins when the daemon gives leave and ends what is left when the daemon says so or is gone, which the line to it tells:
 no signal and no parent is needed for that. Loads little: what it loads, the helper's start waits for. May import:
-sandbox (`enclosing`, `kernel` and `line` only).
+sandbox (`enclosing`, `kernel` and `saying` only).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import time
 
 from agi.sandbox.enclosing import enclose
 from agi.sandbox.kernel import collect_orphans, drop_power, load_filter, next_signal, shut_in
-from agi.sandbox.line import ASK, ENDED_ALL, KILL, LEAVE, LEFT_SOME, STARTED
+from agi.sandbox.saying import ASK, ENDED_ALL, KILL, LEAVE, LEFT_SOME, STARTED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

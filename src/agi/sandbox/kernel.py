@@ -9,14 +9,17 @@ import ctypes
 import os
 import stat
 import sys
-from collections.abc import Iterable
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
 
 _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_CAPBSET_DROP = 4, 22, 24
 _PR_SET_SECUREBITS, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 28, 36, 38
 _SECCOMP_MODE_FILTER = 2
 _NO_POWER_FOR_ROOT = 0x2F
-_LAST_CAPABILITY = 63
+_MOST_CAPABILITIES = 64
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _RULE_PATH_BENEATH = 1
@@ -48,7 +51,7 @@ def clone_apart(number: int, namespaces: int) -> int:
 def be_a_user_apart() -> None:
     """Become a user of a user namespace of one's own, inside the one there is."""
     if _libc.unshare(_NEW_USERS):
-        raise problem("a user namespace")
+        raise problem(b"a user namespace")
 
 
 def close_to_others() -> None:
@@ -67,7 +70,7 @@ def signal_descriptor(signals: Iterable[int]) -> int:
     as_set = wanted.to_bytes(8, sys.byteorder) + _REST_OF_SET
     fd = int(_libc.signalfd(-1, as_set, os.O_CLOEXEC | os.O_NONBLOCK))
     if fd < 0:
-        raise problem("signalfd")
+        raise problem(b"signalfd")
     return fd
 
 
@@ -86,13 +89,14 @@ def drop_power(*, is_apart: bool = False) -> None:
     """
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
     if is_apart or os.geteuid() == 0:
-        for capability in range(_LAST_CAPABILITY + 1):
-            _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
+        for capability in range(_MOST_CAPABILITIES):
+            if _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0):
+                break  # there are no more
         _libc.prctl(_PR_SET_SECUREBITS, _NO_POWER_FOR_ROOT, 0, 0, 0)
         header = (ctypes.c_uint32 * 2)(0x20080522, 0)
         nothing = (ctypes.c_uint32 * 6)()
         if _libc.capset(header, nothing):
-            raise problem("capabilities")
+            raise problem(b"capabilities")
 
 
 def shut_in(rules: dict[str, Any]) -> None:
@@ -123,17 +127,17 @@ def load_filter(program: bytes) -> None:
 def _prctl(option: int, *arguments: Any) -> None:
     padded = [*arguments, *(0,) * (4 - len(arguments))]
     if _libc.prctl(option, *padded):
-        raise problem(f"prctl {option}")
+        raise problem(b"prctl %d" % option)
 
 
-def call(number: int, *arguments: Any, about: str = "") -> int:
+def call(number: int, *arguments: Any, about: bytes = b"") -> int:
     """Make a system call by its number; raises `OSError` where the kernel says no."""
     result = int(_libc.syscall(number, *arguments))
     if result < 0:
-        raise problem(about or f"system call {number}")
+        raise problem(about or b"system call %d" % number)
     return result
 
 
-def problem(about: str) -> OSError:
+def problem(about: bytes) -> OSError:
     """Why the last call failed, and what it was about."""
-    return OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), about)
+    return OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), os.fsdecode(about))

@@ -1,4 +1,4 @@
-"""The line between the daemon and the holder of a command: the words on it, and the daemon's end.
+"""The daemon's end of the line to the holder of a command; what is said on it stands in `saying.py`.
 
 While it is open, a holder knows that someone is there. May import: nothing of ours.
 """
@@ -8,11 +8,6 @@ from __future__ import annotations
 import select
 import socket
 from contextlib import suppress
-
-LEAVE, ASK, KILL = b"g", b"t", b"k"
-"""What the daemon says: begin; end it, politely; end it now."""
-STARTED, LEFT_SOME, ENDED_ALL = b"s", b"l", b"e"
-"""What it hears: the command runs; something it left had to be ended; nothing is left. A holder adds how it ended."""
 
 _LONGEST = 64
 

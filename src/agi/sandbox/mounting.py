@@ -26,61 +26,63 @@ _ALL_BELOW = 1 << 14
 _DETACH = 2
 _LOOK = os.O_PATH | os.O_CLOEXEC
 
+HARMLESS = NO_SET_UID | NO_DEVICES
+SHOWN = HARMLESS | READ_ONLY
+"""What is taken from every mount of the machine, and from those that may only be looked at."""
+
+_ATTRIBUTES = {flags: (ctypes.c_uint64 * 4)(flags, 0, 0, 0) for flags in (READ_ONLY, HARMLESS, SHOWN)}
+_HOW = (ctypes.c_uint64 * 3)(_LOOK, 0, _NO_LINKS)
+
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def take_tree(path: str) -> int:
+def take_tree(path: bytes) -> int:
     """A copy of what stands at a path and is mounted below; nothing sees it yet. A link at its end is not followed."""
     flags = _CLONE | os.O_CLOEXEC | _RECURSIVE | _NOT_A_LINK
-    return call(_OPEN_TREE, _HERE, os.fsencode(path), flags, about=path)
+    return call(_OPEN_TREE, _HERE, path, flags, about=path)
 
 
 def restrict(tree: int, flags: int) -> None:
     """Let a tree and all below it no longer do these."""
-    call(_MOUNT_SETATTR, tree, b"", _EMPTY_PATH | _RECURSIVE, _attributes(flags), _ATTRIBUTES_SIZE, about="mounts")
+    call(_MOUNT_SETATTR, tree, b"", _EMPTY_PATH | _RECURSIVE, _ATTRIBUTES[flags], _ATTRIBUTES_SIZE, about=b"mounts")
 
 
-def restrict_at(path: str, flags: int) -> None:
-    """Let the mount at a path no longer do these; what is mounted below it stays as it is."""
-    call(_MOUNT_SETATTR, _HERE, os.fsencode(path), 0, _attributes(flags), _ATTRIBUTES_SIZE, about=path)
+def freeze_at(path: bytes) -> None:
+    """Let nothing be changed any more in the mount at a path; what is mounted below it stays as it is."""
+    call(_MOUNT_SETATTR, _HERE, path, 0, _ATTRIBUTES[READ_ONLY], _ATTRIBUTES_SIZE, about=path)
 
 
-def find(path: str) -> int:
+def find(path: bytes) -> int:
     """What stands at a path no part of which is a link, to be mounted on."""
-    how = (ctypes.c_uint64 * 3)(_LOOK, 0, _NO_LINKS)
-    return call(_OPENAT2, _HERE, os.fsencode(path), how, _HOW_SIZE, about=path)
+    return call(_OPENAT2, _HERE, path, _HOW, _HOW_SIZE, about=path)
 
 
 def put_on(tree: int, place: int) -> None:
     """Mount a tree on what was found."""
-    call(_MOVE_MOUNT, tree, b"", place, b"", _FROM_DESCRIPTOR | _TO_DESCRIPTOR, about="a mount")
+    call(_MOVE_MOUNT, tree, b"", place, b"", _FROM_DESCRIPTOR | _TO_DESCRIPTOR, about=b"a mount")
 
 
-def put_at(tree: int, path: str) -> None:
+def put_at(tree: int, path: bytes) -> None:
     """Mount a tree at a path; links are followed."""
-    call(_MOVE_MOUNT, tree, b"", _HERE, os.fsencode(path), _FROM_DESCRIPTOR | _TO_LINK, about=path)
+    call(_MOVE_MOUNT, tree, b"", _HERE, path, _FROM_DESCRIPTOR | _TO_LINK, about=path)
 
 
-def mount(kind: str, path: str, flags: int, options: str = "") -> None:
+def mount(kind: bytes, path: bytes, flags: int, options: bytes = b"") -> None:
     """Mount a new file system of a kind at a path; links are followed."""
-    if _libc.mount(kind.encode(), os.fsencode(path), kind.encode(), ctypes.c_ulong(flags), options.encode()):
+    if _libc.mount(kind, path, kind, ctypes.c_ulong(flags), options):
         raise problem(path)
 
 
 def be_alone() -> None:
     """No mount that is made elsewhere from now on comes about here, nor the other way round."""
     if _libc.mount(None, b"/", None, ctypes.c_ulong(_PRIVATE | _ALL_BELOW), None):
-        raise problem("/")
+        raise problem(b"/")
 
 
 def make_root(tree: int, number: int) -> None:
     """Make a tree that is mounted somewhere the root, and forget all that was there before."""
     os.fchdir(tree)
-    call(number, b".", b".", about="the root")
+    call(number, b".", b".", about=b"the root")
     if _libc.umount2(b".", _DETACH):
-        raise problem("the former root")
+        raise problem(b"the former root")
     os.chdir("/")
-
-
-def _attributes(flags: int) -> ctypes.Array[ctypes.c_uint64]:
-    return (ctypes.c_uint64 * 4)(flags, 0, 0, 0)

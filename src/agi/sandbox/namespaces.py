@@ -90,9 +90,11 @@ def find_namespaces(helper: Helper) -> Namespaces | None:
 
 
 def _compared(step: Step) -> Sequence[object]:
-    """A step as the helper knows it: of what was opened, it is told which file that is."""
+    """A step as the helper knows it, with paths as bytes: of what was opened, it is told which file that is."""
     if step[0] != "bind":
-        return step
-    word, path, at, may_change, fd = step
+        word, path, *content = step
+        return (word, os.fsencode(path), *content)
+    _, path, at, may_change, fd = step
     found = os.fstat(fd) if fd >= 0 else None
-    return (word, path, at, may_change, (found.st_dev, found.st_ino) if found else None)
+    seen = (found.st_dev, found.st_ino) if found else None
+    return ("bind", os.fsencode(path), os.fsencode(at), may_change, seen)

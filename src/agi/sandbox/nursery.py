@@ -14,8 +14,8 @@ import gc
 import marshal
 import os
 import select
+import struct
 import sys
-from array import array
 
 from agi.sandbox.holder import WATCHED, hold
 from agi.sandbox.kernel import clone_apart, next_signal, signal_descriptor
@@ -57,7 +57,8 @@ def _serve(door: socket.socket, signals: int) -> None:
     word, extra, _, _ = door.recvmsg(_WORDS, _ROOM, socket.MSG_CMSG_CLOEXEC)
     if not word:
         os._exit(0)
-    descriptors = array("i", b"".join(data for _, _, data in extra)).tolist()
+    sent = b"".join(data for _, _, data in extra)
+    descriptors = list(struct.unpack(f"{len(sent) // 4}i", sent))
     door.send(_fork(door, descriptors, signals))
     for fd in descriptors:
         os.close(fd)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from agi.sandbox.base import Aftermath, Confinement
-from agi.sandbox.line import ENDED_ALL, LEFT_SOME, STARTED
+from agi.sandbox.saying import ENDED_ALL, LEFT_SOME, STARTED
 
 if TYPE_CHECKING:
     from agi.sandbox.helper import Held, Helper
