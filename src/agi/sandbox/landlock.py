@@ -21,6 +21,7 @@ from agi.sandbox.identity import git_identity
 from agi.sandbox.limits import MORE_LIKELY_TO_GO, threads_now, wanted
 from agi.sandbox.nested import Nested
 from agi.sandbox.places import SCRATCH, Places, find_places
+from agi.sandbox.scratch import make_folder, remove_folder
 from agi.sandbox.seccomp import Sockets, build_filter
 from agi.sandbox.survivors import COMMAND_MARKER, end_marked
 from agi.sandbox.watch import watch_over
@@ -145,11 +146,8 @@ def _parts(place: str, veiled: Collection[str]) -> Iterator[str]:
 def _private_folder(wrapped: Wrapped, confinement: Confinement) -> str:
     if confinement.tmp is not None:
         return str(confinement.tmp)
-    import shutil  # late: on this rung only
-    import tempfile
-
-    folder = os.path.realpath(tempfile.mkdtemp(prefix="agi-"))
-    wrapped.until_over.callback(shutil.rmtree, folder, ignore_errors=True)
+    folder = make_folder(wrapped.env)
+    wrapped.until_over.callback(remove_folder, folder)
     return folder
 
 

@@ -5,12 +5,14 @@ May import: sandbox.
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 from agi.sandbox.base import Confinement
 from agi.sandbox.bubblewrap import Bubblewrap
+from agi.sandbox.scratch import make_folder, remove_folder, sweep
 from agi.sandbox.wrapped import Wrapped, Wrapper
 
 _TRY_S = 10.0
@@ -20,24 +22,39 @@ _WRITE_BOTH = '(: >"$1") 2>/dev/null; : >inside'
 
 def try_out(wrapper: Wrapper, env: Mapping[str, str]) -> str:
     """What is wrong with a rung, in a few words; empty if it lets commands work and keeps them in."""
-    import tempfile  # late: needed once, and it loads a good deal
-
-    with tempfile.TemporaryDirectory(prefix="agi-") as folder:
-        workspace = Path(folder, "inside").resolve()
-        workspace.mkdir()
-        outside = Path(folder, "outside")
-        argv = ["/bin/sh", "-c", _WRITE_BOTH, "sh", str(outside)]
-        try:
-            place = Confinement(workspace=workspace)
-            wrapped = wrapper.wrap(argv, place, cwd=str(workspace), env=env, grouped=True)
-        except OSError as error:
-            return str(error)
-        said = _run(wrapped, workspace)
-        if not said and outside.exists():
+    sweep(env)
+    folder = make_folder(env)
+    inside, outside = f"{folder}/inside", f"{folder}/outside"
+    try:
+        os.mkdir(inside)
+        said = _try_in(wrapper, env, inside, outside)
+        if not said and os.path.exists(outside):
             return "it does not keep commands in"
-        if not said and not (workspace / "inside").exists():
+        if not said and not os.path.exists(f"{inside}/inside"):
             return "it does not let commands work"
         return said
+    finally:
+        _clear(folder, inside)
+
+
+def _try_in(wrapper: Wrapper, env: Mapping[str, str], inside: str, outside: str) -> str:
+    argv = ["/bin/sh", "-c", _WRITE_BOTH, "sh", outside]
+    try:
+        place = Confinement(workspace=Path(inside))
+        wrapped = wrapper.wrap(argv, place, cwd=inside, env=env, grouped=True)
+    except OSError as error:
+        return str(error)
+    return _run(wrapped, Path(inside))
+
+
+def _clear(folder: str, inside: str) -> None:
+    """Remove what is known to be there; whatever else came about is removed by who takes longer to load."""
+    try:
+        os.unlink(f"{inside}/inside")
+        os.rmdir(inside)
+        os.rmdir(folder)
+    except OSError:
+        remove_folder(folder)
 
 
 def variants(program: str) -> list[Bubblewrap]:
@@ -59,9 +76,7 @@ def variants(program: str) -> list[Bubblewrap]:
 
 
 def _run(wrapped: Wrapped, cwd: Path) -> str:
-    import tempfile
-
-    with tempfile.TemporaryFile() as said:
+    with open(os.memfd_create("agi"), "r+b") as said:
         try:
             code = _code(wrapped, cwd, said.fileno())
         except (OSError, subprocess.TimeoutExpired) as error:

@@ -1,0 +1,57 @@
+"""Folders of ours among everybody's temporary ones, each with the number of the process that made it in its name.
+
+So what a process that was killed has left can be told from what is in use, and the next one removes it. May import:
+nothing of ours.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from contextlib import suppress
+
+_USUAL = "/tmp"  # noqa: S108 - a folder in it is made by a name nobody can guess, for us alone
+_PREFIX = "agi-"
+_CHANCE = 8
+_MOST = 10_000
+"""How many names are looked at; whoever keeps more there clears up in other ways."""
+
+
+def make_folder(env: Mapping[str, str]) -> str:
+    """A new folder that is ours alone, by its real path."""
+    folder = os.path.realpath(f"{_temporary(env)}/{_PREFIX}{os.getpid()}-{os.urandom(_CHANCE).hex()}")
+    os.mkdir(folder, 0o700)
+    return folder
+
+
+def remove_folder(folder: str) -> None:
+    """Remove one with all that is in it, as far as that goes; no link is followed."""
+    import shutil  # late: it loads a good deal
+
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def sweep(env: Mapping[str, str]) -> None:
+    """Remove what those left who are no more."""
+    with suppress(OSError), os.scandir(_temporary(env)) as entries:
+        for _, entry in zip(range(_MOST), entries, strict=False):
+            if _is_left(entry):
+                remove_folder(entry.path)
+
+
+def _is_left(entry: os.DirEntry[str]) -> bool:
+    owner, _, chance = entry.name.removeprefix(_PREFIX).partition("-")
+    is_ours = entry.name.startswith(_PREFIX) and owner.isdecimal() and len(chance) == _CHANCE * 2
+    if not is_ours or os.path.exists(f"/proc/{owner}") or not os.path.exists("/proc/self"):
+        return False
+    try:
+        found = entry.stat(follow_symlinks=False)
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+
+
+def _temporary(env: Mapping[str, str]) -> str:
+    wanted = env.get("TMPDIR", "")
+    return wanted if os.path.isabs(wanted) and os.access(wanted, os.W_OK | os.X_OK) else _USUAL

@@ -1,0 +1,54 @@
+"""Temporary folders of ours: one for who asks, and nothing left of those who were killed."""
+
+import os
+import subprocess
+import sys
+
+from agi.sandbox.scratch import make_folder, remove_folder, sweep
+
+MADE_AND_KILLED = """
+import os, signal, sys
+from agi.sandbox.scratch import make_folder
+folder = make_folder({"TMPDIR": sys.argv[1]})
+open(f"{folder}/file", "w").close()
+print(folder, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_folder_is_its_makers_alone(tmp_path):
+    """By its mode; it is gone with all that is in it."""
+    folder = make_folder({"TMPDIR": str(tmp_path)})
+    os.mkdir(f"{folder}/deep")
+
+    assert (os.path.dirname(folder), os.stat(folder).st_mode & 0o777) == (str(tmp_path), 0o700)
+    assert make_folder({"TMPDIR": str(tmp_path)}) != folder
+    remove_folder(folder)
+    assert not os.path.exists(folder)
+
+
+def test_what_the_killed_have_left_is_removed_and_nothing_else(tmp_path):
+    """What is in use, what is somebody else's by its name, and links stay."""
+    env = {"TMPDIR": str(tmp_path)}
+    killed = subprocess.run([sys.executable, "-c", MADE_AND_KILLED, tmp_path], capture_output=True, text=True)
+    left = killed.stdout.strip()
+    used = make_folder(env)
+    number = os.path.basename(left).split("-")[1]
+    others = [tmp_path / f"agi-{number}", tmp_path / "agi-bench-0123456789abcdef", tmp_path / f"agi-{number}-short"]
+    for other in others:
+        other.mkdir()
+    (tmp_path / f"agi-{number}-0123456789abcdef").symlink_to(tmp_path / "elsewhere")
+
+    assert os.path.exists(f"{left}/file")
+    sweep(env)
+
+    kept = {os.path.basename(used), *(other.name for other in others), f"agi-{number}-0123456789abcdef"}
+    assert set(os.listdir(tmp_path)) == kept
+
+
+def test_where_no_folder_can_be_made_the_usual_place_is_taken(tmp_path):
+    """As where a variable leads nowhere, or is no path."""
+    for odd in ("", "relative", str(tmp_path / "missing")):
+        folder = make_folder({"TMPDIR": odd})
+        assert os.path.dirname(folder) == os.path.realpath("/tmp")
+        remove_folder(folder)
