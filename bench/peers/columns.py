@@ -27,15 +27,14 @@ def _plain(figure: str) -> Callable[[Samples], list[float]]:
     return lambda samples: list(samples.get(figure, ()))
 
 
-def _over_shot(figure: str, parts: int, scale: float) -> Callable[[Samples], list[float]]:
-    """What a run cost over a plain one-shot, a part of it."""
+def _over(plain: str, figure: str, parts: int = 1, scale: float = 1) -> Callable[[Samples], list[float]]:
+    """What a run cost over a plainer one, a part of it."""
 
     def of(samples: Samples) -> list[float]:
-        shots = samples.get("shot_cpu")
-        if not shots:
+        if not samples.get(plain):
             return []
-        plain = statistics.median(shots)
-        return [(found - plain) * scale / parts for found in samples.get(figure, ())]
+        before = statistics.median(samples[plain])
+        return [(found - before) * scale / parts for found in samples.get(figure, ())]
 
     return of
 
@@ -46,9 +45,10 @@ COLUMNS = (
     Column("shot_cpu", "one-shot, CPU ms", _plain("shot_cpu"), 5.0),
     Column("shot_wall", "one-shot, wall ms", _plain("shot_wall"), 10.0),
     Column("shot_peak", "one-shot, peak RSS MB", _plain("shot_peak"), 0.5),
-    Column("step_cpu", "tool step, CPU ms", _over_shot("loop_cpu", STEPS, 1), 0.5),
+    Column("first_step", "first tool step, CPU ms", _over("shot_cpu", "first_cpu"), 10.0),
+    Column("step_cpu", "further tool step, CPU ms", _over("first_cpu", "loop_cpu", STEPS), 0.5),
     Column("step_gap", "tool step, gap ms", _plain("step_gap"), 0.5),
-    Column("chunk_cpu", "streamed chunk, CPU µs", _over_shot("stream_cpu", CHUNKS, 1000), 1.0),
+    Column("chunk_cpu", "streamed chunk, CPU µs", _over("shot_cpu", "stream_cpu", CHUNKS, 1000), 1.0),
     Column("ready_cpu", "server ready, CPU ms", _plain("ready_cpu"), 10.0),
     Column("ready_wall", "server ready, wall ms", _plain("ready_wall"), 10.0),
     Column("idle", "idle RSS MB", _plain("idle"), 0.5),

@@ -33,7 +33,9 @@ class Ours:
     name = "agi"
     package = Package("", (), "this tree")
     tool = Tool("shell", {"command": "true %d"})
-    notes = ("every event in SQLite before it is told; commands in a bubblewrap sandbox; files looked at around steps",)
+    notes = (
+        "every event in SQLite before it is told; commands in a sandbox of namespaces; files looked at around steps",
+    )
     shows: Shows = "as it comes"
     keeps = True
 
