@@ -1,6 +1,6 @@
 """What events mean for a session: `fold` is the one place that says so; clients, recovery and the turn go by it.
 
-Pure. May import: protocol, views.asking, views.compactions, views.drafting, views.state.
+Pure. May import: protocol, views.asking, views.drafting, views.shortening, views.state.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from agi.protocol import events as ev
-from agi.protocol.compaction import CompactionRequest, CompactionTrigger
 from agi.protocol.events import Event
 from agi.protocol.jobs import Job
 from agi.protocol.sessions import QueuedTurn, SessionStatus
 from agi.views.asking import ASKING
-from agi.views.compactions import MOST_MARKS
 from agi.views.drafting import DraftState, WorkerState, mark_worker, note
+from agi.views.shortening import SHORTENING
 from agi.views.state import SessionState, TurnState
 
 ENDED_JOBS = 8
@@ -223,39 +222,6 @@ def _usage_recorded(state: SessionState, event: Event, data: ev.UsageRecorded) -
         state.turn.usage = state.turn.usage.plus(data.usage)
 
 
-def _compaction_requested(state: SessionState, event: Event, data: ev.CompactionRequested) -> None:
-    state.compaction = CompactionRequest(focus=data.focus, requested_at=event.ts)
-
-
-def _compaction_started(state: SessionState, event: Event, data: ev.CompactionStarted) -> None:
-    state.compacting = data.trigger
-
-
-def _compacted(state: SessionState, event: Event, data: ev.ContextCompacted) -> None:
-    state.compactions = [*state.compactions, (event.seq, data.compaction_id, False)][-MOST_MARKS:]
-    state.context_tokens, state.compacted_to = data.post_tokens, 0
-    state.context.compacted(data.carried)
-    _compaction_over(state, data.trigger)
-
-
-def _compaction_failed(state: SessionState, event: Event, data: ev.CompactionFailed) -> None:
-    if data.code == "not_shrunk":
-        state.compacted_to = data.pre_tokens
-    _compaction_over(state, data.trigger)
-
-
-def _compaction_over(state: SessionState, trigger: CompactionTrigger) -> None:
-    state.compacting = None
-    if trigger == "manual":
-        state.compaction = None
-
-
-def _compaction_undone(state: SessionState, event: Event, data: ev.CompactionUndone) -> None:
-    state.compactions = [*state.compactions, (event.seq, data.compaction_id, True)][-MOST_MARKS:]
-    state.context_tokens = state.compacted_to = 0
-    state.context.compacted()
-
-
 def _context_assembled(state: SessionState, event: Event, data: ev.ContextAssembled) -> None:
     state.context.assembled(event, data)
 
@@ -377,6 +343,7 @@ def _session_status(status: SessionStatus) -> Callable[[SessionState, Event, ev.
 # Each handler takes the data type it is listed under, which the table's type cannot say.
 _HANDLERS: dict[type[ev.EventData], Callable[[SessionState, Event, Any], None]] = {
     **ASKING,
+    **SHORTENING,
     ev.SessionUpdated: _updated,
     ev.MessageAdded: _message_added,
     ev.SteerRequested: _steer_requested,
@@ -391,11 +358,6 @@ _HANDLERS: dict[type[ev.EventData], Callable[[SessionState, Event, Any], None]] 
     ev.ModelBackedOff: _backed_off,
     ev.ModelSwitched: _switched,
     ev.PartsWithheld: _withheld,
-    ev.CompactionRequested: _compaction_requested,
-    ev.CompactionStarted: _compaction_started,
-    ev.ContextCompacted: _compacted,
-    ev.CompactionFailed: _compaction_failed,
-    ev.CompactionUndone: _compaction_undone,
     ev.Notice: _noticed,
     ev.ConversationReverted: _reverted,
     ev.DraftOpened: _draft_opened,
