@@ -15,7 +15,6 @@ import pytest
 from tests.conftest import Place
 from tests.sessions.conftest import Crewed, delegates, report
 
-from agi.errors import ModelError
 from agi.models.scripted import Call, Say, ScriptedModel, Wait
 from agi.protocol import commands
 from agi.protocol.parts import File
@@ -127,20 +126,6 @@ async def test_an_answer_by_a_schema_that_is_sent_back_once(place):
     await place.ask("how many?", options={"schema": schema})
 
     assert bytes(place.events("turn_completed")[0].data.output) == b'{"n":7}'
-    await plays(place)
-
-
-async def test_a_conversation_that_gets_too_long_in_the_middle(place):
-    """The window is full, a summary is asked for, and the turn goes on with it."""
-    place.configure('{"verify": {"autoVerify": false}, "compaction": {"keepRecentTokens": 10}}')
-    place.model.says("a " * 1500).says("b " * 1500)
-    await place.ask("one " * 1500)
-    await place.ask("two " * 1500)
-    overflow = ModelError("too long", code="context_overflow")
-    place.model.fails(overflow).says("They counted.").says("Three.")
-    await place.ask("three")
-
-    assert place.events("context_compacted")
     await plays(place)
 
 

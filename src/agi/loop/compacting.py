@@ -1,7 +1,8 @@
 """Keeping a conversation within its model's window: when it is made shorter, how often, and when that is given up.
 
-Whether it helped is measured, and after two tries that did not it ends. Nothing changes before the event is in the log,
-so a cancel or a crash in the middle leaves all as it was. How it is made shorter is `room`'s business.
+Whether it helped is measured: after two tries that did not it ends, and also where summaries help but do not hold.
+Nothing changes before the event is in the log, so a cancel or a crash in the middle leaves all as it was. How it is
+made shorter is `room`'s business.
 May import: errors, protocol, context, loop.
 """
 
@@ -14,7 +15,7 @@ from agi.context.measuring import fixed_size, limit_of, request_size
 from agi.errors import ModelError
 from agi.loop.base import Plan, Ports
 from agi.protocol.compaction import CompactionTrigger
-from agi.protocol.events import CompactionStarted, ContextCompacted
+from agi.protocol.events import CompactionFailed, CompactionStarted, ContextCompacted
 from agi.protocol.messages import Message
 
 MOST_TRIES = 2
@@ -22,7 +23,19 @@ MOST_TRIES = 2
 GROWN = 1.1
 """By how much a conversation has to grow before another compaction is tried where one has failed."""
 
+FULL_AGAIN = "full_again"
+"""The code of a compaction that is not made, since those before it did not hold."""
 MADE_SHORTER = "It was made shorter as far as that is possible."
+SWITCHED_OFF = "It is not made shorter by itself, since compaction.enabled is false."
+GREW_BACK = "It was summed up again and again in this turn, and each time it was full again at once."
+_HINT = (
+    "Compact it with a focus (`agi compact --focus …`), take back the last turns (`agi undo --conversation`), "
+    "choose a model with a larger window, or begin a new session."
+)
+_HINT_LESS = (
+    "Ask for less at a time (parts of files, shorter outputs), choose a model with a larger window, "
+    "or begin a new session."
+)
 
 
 class Compactor:
@@ -32,17 +45,23 @@ class Compactor:
         self._ports = ports
         self._worked = worked
         self._tries = 0
+        self.grew_back = False
+        """Whether the last try was given up because those before it in this turn did not hold."""
 
     def begin(self) -> None:
         """Another call of the model, or another model: tries are counted anew."""
         self._tries = 0
+        self.grew_back = False
 
     def told(self, history: Sequence[Message]) -> list[Message]:
         """What a model is told of a conversation."""
         return told(history, self._ports.journal.compaction())
 
     async def before_call(self, plan: Plan, history: Sequence[Message]) -> bool:
-        """Make room where somebody asked for it, or where the window is nearly full; says whether anything changed."""
+        """Make room where somebody asked for it, or where the window is nearly full; says whether anything changed.
+
+        Raises where that is of no use any more, since the room it makes is gone at once.
+        """
         request = self._ports.journal.compaction_asked()
         if request is not None:
             return await self.compact(plan, history, "manual", request.focus)
@@ -55,12 +74,14 @@ class Compactor:
         done = False
         while size > limit and self._tries < MOST_TRIES:
             done = await self.compact(plan, history, "threshold") or done
+            if self.grew_back:
+                raise exhausted(plan, grew_back=True)
             size = self._size(plan, history)
         return done
 
     async def after_overflow(self, plan: Plan, history: Sequence[Message]) -> bool:
         """Make room because the provider says that there is none; False if that is of no use any more."""
-        while plan.compaction.enabled and self._tries < MOST_TRIES:
+        while plan.compaction.enabled and self._tries < MOST_TRIES and not self.grew_back:
             if await self.compact(plan, history, "overflow"):
                 return True
         return False
@@ -77,7 +98,9 @@ class Compactor:
         need = Need(trigger=trigger, focus=focus, pre=pre, fixed=self._fixed(plan), hard=self._tries > 1)
         made = await make_room(plan, self._ports, history, need, self._worked())
         await self._ports.journal.emit(*made)
-        return isinstance(made[-1], ContextCompacted)
+        last = made[-1]
+        self.grew_back = isinstance(last, CompactionFailed) and last.code == FULL_AGAIN
+        return isinstance(last, ContextCompacted)
 
     def _fixed(self, plan: Plan) -> int:
         return fixed_size(plan.system, self._ports.toolbox.definitions())
@@ -94,16 +117,20 @@ def limit_for(plan: Plan) -> int | None:
     return limit_of(plan.facts, provider, name, plan.compaction, plan.options.get("max_tokens"))
 
 
-def exhausted(plan: Plan, error: ModelError) -> ModelError:
-    """The end of a turn for which there is no room, with what can be done about it."""
-    how = (
-        MADE_SHORTER
-        if plan.compaction.enabled
-        else "It is not made shorter by itself, since compaction.enabled is false."
-    )
-    hint = (
-        "Compact it with a focus (`agi compact --focus …`), take back the last turns (`agi undo --conversation`), "
-        "choose a model with a larger window, or begin a new session."
-    )
-    said = f"The conversation is longer than {plan.model.provider}/{plan.model.name} takes. {how} {error.message}"
-    return ModelError(said, hint=hint, code="context_exhausted", status=error.status)
+def exhausted(plan: Plan, error: ModelError | None = None, *, grew_back: bool = False) -> ModelError:
+    """The end of a turn for which there is no room, with what can be done about it. `error` is what a provider said."""
+    how = GREW_BACK if grew_back else MADE_SHORTER if plan.compaction.enabled else SWITCHED_OFF
+    said = f"The conversation is longer than {plan.model.provider}/{plan.model.name} takes. {how}"
+    hint, code = _HINT_LESS if grew_back else _HINT, "context_exhausted"
+    if error is None:
+        return ModelError(said, hint=hint, code=code)
+    return ModelError(f"{said} {error.message}", hint=hint, code=code, status=error.status)
+
+
+def refusal_in(message: str) -> str:
+    """What the provider said, as `exhausted` has told it."""
+    for how in (MADE_SHORTER, GREW_BACK):
+        _, found, said = message.rpartition(how)
+        if found:
+            return said.strip()
+    return message

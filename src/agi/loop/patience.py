@@ -79,12 +79,12 @@ class Asker:
         mended: list[str] = []
         self._room.begin()
         while True:
-            allowed, told = await self._allowed(history, beside)
-            if not allowed.stop and await join():
-                allowed, told = await self._allowed(history, beside)
-            if allowed.stop:
-                return Asked(None, allowed)
             try:
+                allowed, told = await self._allowed(history, beside)
+                if not allowed.stop and await join():
+                    allowed, told = await self._allowed(history, beside)
+                if allowed.stop:
+                    return Asked(None, allowed)
                 return Asked(await self._once(told, allowed), allowed)
             except ModelError as error:
                 attempt += 1
@@ -97,7 +97,7 @@ class Asker:
                     self._room.begin()
                     continue
                 if error.code == "context_overflow":
-                    raise exhausted(self.plan, error) from error
+                    raise exhausted(self.plan, error, grew_back=self._room.grew_back) from error
                 if not error.retryable or waited + pause > PATIENCE_S:
                     raise
                 if outlasts(self.plan, self._worked(), pause):

@@ -14,7 +14,7 @@ from agi.context.compact_transcript import transcript
 from agi.context.compact_view import record_text
 from agi.context.measuring import limit_of, size_of
 from agi.loop.base import Plan, Ports
-from agi.loop.compacting import limit_for
+from agi.loop.compacting import FULL_AGAIN, GREW_BACK, limit_for
 from agi.loop.shortening import LEAST, Draft, Task
 from agi.loop.summing import sum_up, summariser_name
 from agi.protocol.compaction import CompactionTrigger
@@ -27,6 +27,8 @@ MOST_CHARACTERS = 600_000
 """Of what is given to be summed up."""
 LONGEST_DIGEST = 8_000
 """Characters of what stands there when no model has summed up."""
+MOST_OWED = 6
+"""Answers that summaries of a turn may be short of; then no model is asked for another."""
 NOT_SHRUNK = "It could not be made enough shorter: what is left is the newest part, or cannot be left out."
 NOTHING = "There is nothing to leave out yet: the conversation is about as short as a summary of it would be."
 
@@ -57,12 +59,16 @@ async def make_room(
     if need.trigger == "manual" and pruned is None and _is_little(draft, need):
         return [_failed(need, "nothing_to_compact", NOTHING)]
     made: list[EventData] = []
-    if draft.cut and draft.is_worth_it(draft.summed_up("", "")):
+    would_help = bool(draft.cut) and draft.is_worth_it(draft.summed_up("", ""))
+    is_in_vain = need.trigger != "manual" and ports.journal.turn().owed >= MOST_OWED
+    if would_help and not is_in_vain:
         made, best = await _summed_up(plan, ports, draft, need, worked)
         if draft.is_worth_it(best):
             return [*made, best]
     if pruned is not None and draft.is_worth_it(pruned):
         return [*made, pruned]
+    if would_help and is_in_vain:
+        return [_failed(need, FULL_AGAIN, GREW_BACK)]
     return [*made, _failed(need, "not_shrunk", NOT_SHRUNK)]
 
 

@@ -303,7 +303,7 @@ class CompactionFailed(EventData, frozen=True, kw_only=True):
     TYPE: ClassVar[str] = "compaction_failed"
     trigger: CompactionTrigger
     code: str
-    """`not_shrunk`, `nothing_to_compact`, `canceled`, or the code of an error."""
+    """`not_shrunk`, `full_again`, `nothing_to_compact`, `canceled`, or the code of an error."""
     reason: str
     pre_tokens: int = 0
 

@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from agi.errors import ModelError
-from agi.loop.compacting import MADE_SHORTER
+from agi.loop.compacting import refusal_in
 from agi.models.base import (
     CallMade,
     Finished,
@@ -129,7 +129,7 @@ def _why_too_long(tape: Tape) -> str:
     for event in tape.ahead():
         data = event.data
         if isinstance(data, ev.TurnFailed) and data.error.code == "context_exhausted":
-            return data.error.message.rpartition(MADE_SHORTER)[2].strip()
+            return refusal_in(data.error.message)
     return "The conversation is too long."
 
 

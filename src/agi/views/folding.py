@@ -166,6 +166,7 @@ def _model_output_completed(state: SessionState, event: Event, data: ev.ModelOut
             state.turn.steps += 1
             state.turn.last_message = data.message.id
             state.turn.resumes = state.turn.pauses = 0
+            state.turn.owed = max(0, state.turn.owed - 1)
 
 
 def _backed_off(state: SessionState, event: Event, data: ev.ModelBackedOff) -> None:
@@ -177,6 +178,7 @@ def _switched(state: SessionState, event: Event, data: ev.ModelSwitched) -> None
     state.compacted_to = 0
     if state.turn:
         state.turn.provider, state.turn.model, state.turn.backing_off = data.provider, data.model, ""
+        state.turn.owed = 0  # another model has another window
 
 
 def _withheld(state: SessionState, event: Event, data: ev.PartsWithheld) -> None:

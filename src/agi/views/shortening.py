@@ -14,6 +14,9 @@ from agi.protocol.events import Event
 from agi.views.compactions import MOST_MARKS
 from agi.views.state import SessionState
 
+HOLDS = 2
+"""Answers of the model for which a summary should make room. Those that are still to come are owed by the turn."""
+
 
 def _requested(state: SessionState, event: Event, data: ev.CompactionRequested) -> None:
     state.compaction = CompactionRequest(focus=data.focus, requested_at=event.ts)
@@ -27,6 +30,9 @@ def _compacted(state: SessionState, event: Event, data: ev.ContextCompacted) -> 
     state.compactions = [*state.compactions, (event.seq, data.compaction_id, False)][-MOST_MARKS:]
     state.context_tokens, state.compacted_to = data.post_tokens, 0
     state.context.compacted(data.carried)
+    if state.turn and data.trigger != "manual" and data.first_kept != state.told_from:
+        state.turn.owed += HOLDS  # where only outputs were left out, no model was asked
+    state.told_from = data.first_kept
     _over(state, data.trigger)
 
 

@@ -106,6 +106,8 @@ class TurnState(Struct, kw_only=True, omit_defaults=True):
     """Whether it is known what failed before the first change, or why that is not known."""
     attempts: int = 0
     """How often verification has failed after a change."""
+    owed: int = 0
+    """Answers that are still missing for its summaries to have been worth their cost (see shortening)."""
     cancel_requested: bool = False
     cancel_reason: str = ""
     preflight: bool = False
@@ -191,6 +193,8 @@ class SessionState(Struct, kw_only=True, omit_defaults=True):
     """What somebody asked for and did not get yet."""
     compacting: CompactionTrigger | None = None
     """Why it is being made shorter just now."""
+    told_from: str = ""
+    """The message from which on models are told it since it was last made shorter; empty: from its beginning."""
     compacted_to: int = 0
     """Tokens that a compaction could do nothing about: until there are more of them another is of no use."""
     context: ContextState = field(default_factory=ContextState)
