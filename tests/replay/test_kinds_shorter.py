@@ -9,6 +9,7 @@ from tests.replay.test_kinds import plays
 
 from agi.errors import ModelError
 from agi.models.scripted import Call, Fail, Say, Stop
+from agi.protocol import commands
 from agi.protocol.messages import Usage
 from agi.protocol.parts import plain_text
 
@@ -50,4 +51,19 @@ async def test_a_conversation_that_is_full_again_after_every_summary(place, wind
 
     assert json.loads(turn.outcome)["error"]["code"] == "context_exhausted"
     assert place.events("compaction_failed")[-1].data.code == "full_again"
+    await plays(place)
+
+
+async def test_a_conversation_that_was_made_shorter_and_is_whole_again(place):
+    """What was reported in between counts for nothing, here as there."""
+    place.configure('{"verify": {"autoVerify": false}, "compaction": {"keepRecentTokens": 10}}')
+    place.model.says("a " * 1500).says("b " * 1500).says("They counted.").says("three").says("four")
+    await place.ask("one " * 1500)
+    await place.ask("two " * 1500)
+    await place.harness.compact(place.session_id, commands.Compact())
+    await place.ask("three")
+    await place.harness.compact(place.session_id, commands.Compact(undo=True))
+    await place.ask("four")
+
+    assert place.events("compaction_undone")
     await plays(place)

@@ -35,6 +35,13 @@ def said(status: str = "complete") -> ev.ModelOutputCompleted:
     return ev.ModelOutputCompleted(message=message)
 
 
+def test_what_is_shown_is_what_a_compaction_left_and_after_undoing_it_all_of_it_again():
+    """In logs of older versions that is not known."""
+    assert session(cut("a")).context_tokens == 1
+    assert session(cut("a"), ev.CompactionUndone(compaction_id="comp_a", tokens=12)).context_tokens == 12
+    assert session(cut("a"), ev.CompactionUndone(compaction_id="comp_a")).context_tokens == 0
+
+
 def owed(*steps: ev.EventData) -> int:
     turn = session(*steps).turn
     assert turn is not None

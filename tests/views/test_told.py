@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from agi.protocol import events as ev
 from agi.protocol.ids import MESSAGE, TURN, new_id
-from agi.protocol.messages import Message
+from agi.protocol.messages import Message, Usage
 from agi.protocol.parts import Text
+from agi.views.queries import history
 from agi.views.told import compaction_of, told_messages
 
 
 def said(book, turn: str | None, role: str, text: str) -> str:
-    message = Message(id=new_id(MESSAGE), role=role, parts=(Text(text=text),), created_at=book.now, status="complete")
     is_answer = role == "assistant"
+    message = Message(
+        id=new_id(MESSAGE),
+        role=role,
+        parts=(Text(text=text),),
+        created_at=book.now,
+        status="complete",
+        usage=Usage(input_tokens=9) if is_answer else None,
+    )
     book.tell(
         turn, ev.ModelOutputCompleted(message=message) if is_answer else ev.MessageAdded(message=message, run=False)
     )
@@ -72,6 +80,23 @@ def test_undone_or_taken_back_everything_is_read_again(book):
     book.tell(None, ev.ConversationReverted(to="ckpt_y", to_seq=before - 1, messages=0))
     assert ids(book) == all_of_it
     assert compaction_of(book.db, book.state) is None
+
+
+def test_what_was_reported_under_a_compaction_is_gone_with_it(book):
+    """How much models were told then says nothing about what they are told now; the log keeps it."""
+
+    def reported() -> list[str]:
+        return [one.id for one in told_messages(book.db, book.state) if one.usage is not None]
+
+    first = said(book, None, "assistant", "before")
+    id = compacted(book, first, first)
+    second = said(book, None, "assistant", "under it")
+    assert reported() == [first, second]
+    book.tell(None, ev.CompactionUndone(compaction_id=id))
+    third = said(book, None, "assistant", "after it")
+
+    assert reported() == [first, third]
+    assert [one.usage is not None for one in history(book.db, book.state.id)] == [True, True, True]
 
 
 def test_a_cut_at_a_message_that_is_not_there_tells_everything(book):

@@ -313,6 +313,8 @@ class CompactionUndone(EventData, frozen=True, kw_only=True):
 
     TYPE: ClassVar[str] = "compaction_undone"
     compaction_id: str
+    tokens: int = 0
+    """About how much a request is now; 0 in logs of older versions."""
 
 
 class UsageRecorded(EventData, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """Compaction on demand: asking for one, making it while nothing else runs, and undoing the last one.
 
 Asked for while a turn runs, it is that turn's business, before its model is asked next; what is left of it when the
-turn is over is made here. May import: errors, protocol, eventlog, loop, views, sessions.
+turn is over is made here. May import: errors, protocol, eventlog, context, loop, views, sessions.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
+from agi.context.measuring import size_of
 from agi.errors import AgiError, Conflict, Invalid, NotFound, StorageError
 from agi.eventlog.base import Entry, Lease
 from agi.eventlog.log import EventLog
@@ -20,11 +21,12 @@ from agi.loop.compacting import Compactor
 from agi.protocol import events as ev
 from agi.protocol.commands import Compact
 from agi.protocol.compaction import Compacted
+from agi.protocol.messages import Message
 from agi.sessions.journal import Journal
 from agi.sessions.runners import Runners
 from agi.views import queries
 from agi.views.state import SessionState, TurnState
-from agi.views.told import compaction_of
+from agi.views.told import compaction_of, told_messages
 
 LEAST_MESSAGES = 3
 NOTHING = "There is nothing to compact: the conversation has hardly begun."
@@ -108,14 +110,16 @@ class Compacting:
         async with self._runners.hold(session_id):
             lease = await self._log.take_lease(session_id)
             try:
-                last = compaction_of(self._log.db, queries.session_state(self._log.db, session_id))
+                state = queries.session_state(self._log.db, session_id)
+                last = compaction_of(self._log.db, state)
                 if last is None:
                     raise Conflict(
                         "No compaction is in force in this session.",
                         code="nothing_to_undo",
                         hint="Models are told the whole conversation already.",
                     )
-                undone = ev.CompactionUndone(compaction_id=last.compaction_id)
+                tokens = last.pre_tokens + size_of(_said_since(self._log.db, state, last))
+                undone = ev.CompactionUndone(compaction_id=last.compaction_id, tokens=tokens)
                 await self._log.append(session_id, [(None, undone)], lease=lease)
             finally:
                 with suppress(StorageError):
@@ -124,8 +128,8 @@ class Compacting:
             session_id=session_id,
             status="undone",
             compaction_id=last.compaction_id,
-            pre_tokens=last.post_tokens,
-            post_tokens=last.pre_tokens,
+            pre_tokens=state.context_tokens or last.post_tokens,
+            post_tokens=tokens,
         )
 
 
@@ -134,6 +138,13 @@ def _refuse(db: sqlite3.Connection, state: SessionState, *, is_busy: bool) -> No
         raise Conflict("A compaction is under way already.", code="compaction_pending", hint="Wait for it to be made.")
     if not is_busy and len(queries.list_messages(db, state.id, limit=LEAST_MESSAGES)[0]) < LEAST_MESSAGES:
         raise Conflict(NOTHING, code="nothing_to_compact", hint=_HINT)
+
+
+def _said_since(db: sqlite3.Connection, state: SessionState, last: ev.ContextCompacted) -> Sequence[Message]:
+    """What came after a compaction: models are told it either way."""
+    told = told_messages(db, state)
+    place = next((place for place, one in enumerate(told) if one.id == last.last_message), len(told))
+    return told[place + 1 :]
 
 
 def _told(session_id: str, event: ev.Event) -> Compacted:

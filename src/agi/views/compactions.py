@@ -7,8 +7,9 @@ neither is one that was undone, unless the undoing was taken back. Pure. May imp
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
-from agi.views.segments import END, Revert, counts, segments
+from agi.views.segments import END, Revert, Segment, counts, segments
 
 Mark = tuple[int, str, bool]
 """Where in the log a compaction stands, or where one was undone: the event, the compaction's id, whether undone."""
@@ -31,3 +32,17 @@ def in_force(marks: Sequence[Mark], reverts: Sequence[Revert], end: int = END) -
         else:
             standing[compaction_id] = seq
     return max(standing.values(), default=0)
+
+
+def told_otherwise(marks: Sequence[Mark], reverts: Sequence[Revert], end: int = END) -> list[Segment]:
+    """The stretches of the log in which models were told less or more than they are at `end`, where one was undone.
+
+    What was reported there says nothing about what is told now. Where none was undone that is so only before the
+    compaction in force, which says for itself up to which message.
+    """
+    if not any(undone for _, _, undone in marks):
+        return []
+    now = in_force(marks, reverts, end)
+    changes = {0, *(mark[0] for mark in marks), *(revert[0] for revert in reverts)}
+    places = [*sorted(seq for seq in changes if seq < end), end]
+    return [(first, last) for first, last in pairwise(places) if in_force(marks, reverts, first) != now]

@@ -50,7 +50,7 @@ def _over(state: SessionState, trigger: CompactionTrigger) -> None:
 
 def _undone(state: SessionState, event: Event, data: ev.CompactionUndone) -> None:
     state.compactions = [*state.compactions, (event.seq, data.compaction_id, True)][-MOST_MARKS:]
-    state.context_tokens = state.compacted_to = 0
+    state.context_tokens, state.compacted_to = data.tokens, 0
     state.context.compacted()
 
 

@@ -9,15 +9,18 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from agi.protocol.events import ContextCompacted, decode_data
 from agi.protocol.messages import Message
 from agi.views import queries
-from agi.views.compactions import in_force
-from agi.views.segments import END, segments
+from agi.views.compactions import in_force, told_otherwise
+from agi.views.segments import END, counts, segments
 from agi.views.state import SessionState
 
 _EVENT = "SELECT data FROM events WHERE session_id=? AND seq=?"
 _PLACE = "SELECT position, turn_id FROM messages WHERE id=? AND session_id=?"
+_ANSWERS = "SELECT id, position FROM messages WHERE session_id=? AND role='assistant' AND position>? AND position<=?"
 _BEGAN = "SELECT min(position) FROM messages WHERE session_id=? AND turn_id=? AND position<?"
 
 
@@ -36,8 +39,14 @@ def compaction_of(db: sqlite3.Connection, state: SessionState, end: int = END) -
 def told_messages(db: sqlite3.Connection, state: SessionState, turn_id: str = "", end: int = END) -> list[Message]:
     """The conversation from where models are told it, with the earlier messages that are carried along.
 
-    Messages of the turn `turn_id` are all there: what it has to do next depends on them, told or not.
+    Messages of the turn `turn_id` are all there: what it has to do next depends on them, told or not. Without usage are
+    those that were said while models were told something else, by a compaction that was undone: how much that was says
+    nothing about how much it is now.
     """
+    return _without_old_reports(db, state, _read(db, state, turn_id, end), end)
+
+
+def _read(db: sqlite3.Connection, state: SessionState, turn_id: str, end: int) -> list[Message]:
     compaction = compaction_of(db, state, end)
     if compaction is None or not compaction.first_kept:
         return queries.history_at(db, state.id, end)
@@ -51,6 +60,15 @@ def told_messages(db: sqlite3.Connection, state: SessionState, turn_id: str = ""
     known = {one.id for one in carried}
     later = queries.history_between(db, state.id, segments(state.reverts, end), first - 1)
     return [*carried, *(one for one in later if one.id not in known)]
+
+
+def _without_old_reports(db: sqlite3.Connection, state: SessionState, found: list[Message], end: int) -> list[Message]:
+    stretches = told_otherwise(state.compactions, state.reverts, end)
+    if not stretches:
+        return found
+    rows = db.execute(_ANSWERS, (state.id, stretches[0][0], stretches[-1][1]))
+    old = {id for id, position in rows if counts(position, stretches)}
+    return [replace(one, usage=None) if one.id in old and one.usage is not None else one for one in found]
 
 
 def _carried(db: sqlite3.Connection, state: SessionState, ids: Sequence[str], before: int) -> list[Message]:
