@@ -9,6 +9,7 @@ import socket
 import pytest
 
 from agi.client import reaching
+from agi.extras import how_to_add
 from agi.models import nearby
 from agi.testing.provider import ProviderServer
 
@@ -41,6 +42,17 @@ def test_people_get_a_line_for_each_finding(here):
     assert result.code == 0
     assert "✓ python" in result.out
     assert "`agi setup`" in result.out
+
+
+def test_an_extra_that_is_missing_is_named_with_the_command_that_adds_it(here, monkeypatch):
+    """What is there is listed; what is not is good to know, and nothing is broken."""
+    monkeypatch.setattr("agi.client.machine.is_missing", lambda extra: extra == "otel")
+    result = here("doctor")
+
+    assert result.code == 0
+    assert "✓ extras       local, mcp, providers, tui\n" in result.out
+    assert "– extras       otel is not installed\n" in result.out
+    assert f"To have it, run `{how_to_add('otel')}`.\n" in result.out
 
 
 def test_without_a_model_it_is_broken_and_says_what_to_do(here):

@@ -9,6 +9,7 @@ import pytest
 
 from agi.config.values import Config, LocalSettings, ProviderSettings, Secret
 from agi.errors import Invalid
+from agi.extras import how_to_add
 from agi.models import availability, embedded, weights
 from agi.models.base import ModelRequest, TextDelta
 from agi.models.bridge import Bridged
@@ -268,7 +269,7 @@ class TestEmbedded:
         made = Models(Config(), env=home)
         error = refusal(made, "embedded")
 
-        assert (error.code, error.hint) == ("missing_runtime", 'In the folder of agi, run `pip install ".[local]"`.')
+        assert (error.code, error.hint) == ("missing_runtime", f"Run `{how_to_add('local')}`.")
         assert refusal(made).code == "no_model"
         assert made.list() == ()
 

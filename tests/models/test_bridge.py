@@ -14,6 +14,7 @@ import pytest
 
 from agi.config.values import Secret
 from agi.errors import Invalid, ModelError
+from agi.extras import how_to_add, how_to_install
 from agi.models import bridge
 from agi.models.base import CallMade, Finished, ModelRequest, ReasoningDelta, ReasoningSealed, StreamItem, TextDelta
 from agi.models.bridge import Bridged
@@ -426,7 +427,7 @@ async def test_a_provider_whose_library_is_missing_says_what_to_install(monkeypa
         await ask(model_at("mistral", None))
 
     assert caught.value.code == "missing_extra"
-    assert 'pip install "pydantic-ai-slim[mistral]"' in caught.value.hint
+    assert caught.value.hint == f"Run `{how_to_install('pydantic-ai-slim[mistral]')}`."
 
 
 async def test_a_missing_key_is_asked_for_by_name(monkeypatch: pytest.MonkeyPatch):
@@ -514,7 +515,7 @@ def test_without_the_extra_nothing_is_known_and_it_is_said_what_to_install():
             print(error.code, error.hint)
     """)
 
-    assert told == 'False False ()\nmissing_extra Install it: pip install ".[providers]"\n'
+    assert told == f"False False ()\nmissing_extra Run `{how_to_add('providers')}`.\n"
 
 
 def test_an_extra_that_cannot_be_loaded_is_an_error_not_a_traceback():
@@ -538,4 +539,4 @@ def test_an_extra_that_cannot_be_loaded_is_an_error_not_a_traceback():
         asyncio.run(main())
     """)
 
-    assert told == 'missing_extra Install it anew: pip install ".[providers]"\n'
+    assert told == f"missing_extra Run `{how_to_add('providers', anew=True)}`.\n"

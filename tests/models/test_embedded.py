@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from agi.errors import AgiError, Invalid, ModelError
+from agi.extras import how_to_add
 from agi.models import embedded_runtime
 from agi.models.base import Finished, ModelRequest, StreamItem, TextDelta
 from agi.models.embedded import INFO, Embedded, Engine, Engines, shared_engines
@@ -343,7 +344,7 @@ def test_without_the_runtime_it_is_said_how_to_get_it(tmp_path: Path, monkeypatc
 
     with pytest.raises(Invalid) as caught:
         load_llama(RuntimeSettings(weights=tmp_path / "x", threads=1))
-    assert caught.value.hint == 'Install it, in the folder of agi: pip install ".[local]"'
+    assert caught.value.hint == f"Run `{how_to_add('local')}`."
 
 
 def test_only_a_word_is_added_to_a_request() -> None:
@@ -399,7 +400,7 @@ asyncio.run(main())
 @pytest.mark.timeout(600)
 def test_the_real_model_makes_a_forced_call(tmp_path: Path) -> None:
     """On the real runtime, in a process of its own: a call, no port, not a word printed, signals as they were."""
-    pytest.importorskip("xllamacpp", reason='the runtime is not installed: pip install ".[local]"')
+    pytest.importorskip("xllamacpp", reason="the runtime is not installed")
     weights = cached(os.environ, os.environ.get("AGI_WEIGHTS") or None)
     if weights is None:
         pytest.skip("the weights are not on this machine: run `agi models fetch`, or set AGI_WEIGHTS")
@@ -436,7 +437,7 @@ asyncio.run(main())
 @pytest.mark.timeout(600)
 def test_the_real_runtime_takes_a_pattern_as_the_json_is_written() -> None:
     """What the schema of a small model's steps counts on; a runtime that reads it otherwise is found out here."""
-    pytest.importorskip("xllamacpp", reason='the runtime is not installed: pip install ".[local]"')
+    pytest.importorskip("xllamacpp", reason="the runtime is not installed")
     weights = cached(os.environ, os.environ.get("AGI_WEIGHTS") or None)
     if weights is None:
         pytest.skip("the weights are not on this machine: run `agi models fetch`, or set AGI_WEIGHTS")
@@ -450,7 +451,7 @@ def test_the_real_runtime_takes_a_pattern_as_the_json_is_written() -> None:
 @pytest.mark.slow
 def test_a_file_that_is_no_model_is_refused_without_a_word_on_the_terminal(tmp_path: Path) -> None:
     """The real runtime, which would rather print."""
-    pytest.importorskip("xllamacpp", reason='the runtime is not installed: pip install ".[local]"')
+    pytest.importorskip("xllamacpp", reason="the runtime is not installed")
     (tmp_path / "bad.gguf").write_bytes(b"GGUF" + b"\0" * 100)
     code = (
         "import sys\nfrom pathlib import Path\nfrom agi.errors import ModelError\n"

@@ -9,6 +9,7 @@ import pytest
 
 from agi.config.values import Config, ProviderSettings, Secret, TimeoutSettings
 from agi.errors import Invalid, ModelError
+from agi.extras import how_to_add
 from agi.models.anthropic import Anthropic
 from agi.models.base import ModelRequest, TextDelta
 from agi.models.demo import DemoModel
@@ -161,7 +162,6 @@ def test_openai_s_own_address_is_not_another_server():
         (models(), ("nope",), "unknown_provider", "Known: openai, anthropic, google, ollama"),
         (models(lab=LOCAL), ("nope",), "unknown_provider", "openai, anthropic, google, lab, ollama"),
         (models(), ("nope",), "unknown_provider", "embedded, scripted"),
-        (models(), ("nope",), "unknown_provider", 'pip install ".[providers]"'),
         (models(lab=NOTHING), ("lab",), "unknown_provider", "providers.<name>.baseUrl"),
         (models(openai=OFF), ("openai",), "provider_disabled", "providers.openai.enabled"),
         (models(openai=OFF), ("openai",), "provider_disabled", "`agi setup`"),
@@ -182,6 +182,14 @@ def test_what_cannot_answer_is_refused_with_what_to_do(made, asked, code, named)
 
     assert error.code == code
     assert named in error.message + error.hint
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_the_extra_for_more_providers_is_offered_only_where_it_is_not_there(there, monkeypatch):
+    """Nobody is told to install what is installed."""
+    monkeypatch.setattr("agi.models.bridge.is_installed", lambda: there)
+
+    assert (how_to_add("providers") in refusal(models(), "nope").hint) is not there
 
 
 def test_a_disabled_provider_is_not_found():

@@ -14,6 +14,7 @@ import pytest
 from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 
+from agi.extras import how_to_add
 from agi.models.scripted import Call, Say, Wait
 from agi.protocol import rpc
 from agi.server.mcp_tools import TOOLS
@@ -429,7 +430,7 @@ async def test_without_the_package_the_path_says_what_to_install(daemon: Daemon,
     monkeypatch.setitem(sys.modules, "agi.server.mcp_server", None)
     reply = await daemon.post("/mcp", GREETING, ACCEPT)
     assert (reply.status, reply.code) == (503, "mcp_missing")
-    assert "[mcp]" in reply.json()["error"]["hint"]
+    assert how_to_add("mcp") in reply.json()["error"]["hint"]
 
 
 async def test_the_token_lets_a_client_in_from_anywhere(tmp_path: Path) -> None:

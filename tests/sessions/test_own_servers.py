@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from agi.extras import how_to_add
 from agi.sandbox.survivors import CHILD_MARKER, descendants, marked
 from agi.testing.box import daemon_in_a_box, eventually
 from agi.trust import set_trust
@@ -254,5 +255,5 @@ async def test_without_the_sdk_it_is_said_how_to_get_it(tmp_path: Path, monkeypa
         assert await turn.answer() == "Fine without."
         (told,) = notices(await daemon.history(turn.session_id))
 
-        assert "pip install '.[mcp]'" in told["message"]
+        assert how_to_add("mcp") in told["message"]
     await asyncio.sleep(0)

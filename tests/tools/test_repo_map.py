@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from agi.editing.seen import Seen, Shown
+from agi.extras import how_to_install
 from agi.index import repo
 from agi.index.shared import Indexes
 from agi.tools.base import Registry
@@ -128,6 +129,13 @@ async def test_a_map_that_is_not_complete_says_so(shop, monkeypatch):
 
     assert "[4 of 4 files are not read yet; ask again for a complete map]" in text(result)
     assert result.result["truncated"] is True
+
+
+async def test_a_grammar_that_is_missing_is_named_with_the_command_that_adds_it(shop, monkeypatch):
+    """To the Python agi runs in, which is seldom the project's."""
+    monkeypatch.setattr(repo.RepoIndex, "lacking", lambda self: ("python",))
+
+    assert f"`{how_to_install('tree-sitter-python')}` adds it]" in text(await shop.use("repo_map"))
 
 
 async def test_the_event_loop_goes_on_meanwhile(shop):

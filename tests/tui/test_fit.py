@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import pty
-from importlib import util
 
 import pytest
 
 from agi.errors import ConfigError
+from agi.extras import how_to_add
 from agi.tui.fit import check_fit
 
 
@@ -42,11 +42,10 @@ def test_a_pipe_is_refused(terminal):
 
 def test_without_the_extra_it_says_what_to_install(terminal, monkeypatch):
     """And nothing else is tried."""
-    monkeypatch.setattr(util, "find_spec", lambda name: None)
     monkeypatch.setattr("agi.tui.fit.find_spec", lambda name: None)
     with pytest.raises(ConfigError) as caught:
         check_fit({"TERM": "xterm"}, keys=terminal, screen=terminal)
-    assert ".[tui]" in caught.value.hint
+    assert how_to_add("tui") in caught.value.hint
 
 
 def test_a_usual_terminal_is_fit(terminal):

@@ -1,6 +1,6 @@
 """`agi models fetch`: bring the embedded model's weights here, saying their size first and how far it is.
 
-May import: errors, client, cli.
+May import: errors, extras, client, cli.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from agi.cli.options import Arguments
 from agi.cli.output import STDERR, is_terminal, put, say, write
 from agi.cli.place import place
 from agi.client.settings import ClientSettings
+from agi.extras import how_to_add
 
 if TYPE_CHECKING:
     from agi.client.weights import Progress
 
 WIDTH = 30
 OFTEN_S = 0.1
-NO_RUNTIME = 'What runs it is not installed yet: `pip install ".[local]"`.'
 
 
 async def fetch(arguments: Arguments) -> int:
@@ -45,7 +45,7 @@ async def fetch(arguments: Arguments) -> int:
         say("The weights are here.")
     put(f"{path}\n")
     if not found.runs:
-        say(NO_RUNTIME)
+        say(f"What runs it is not installed yet. Run `{how_to_add('local')}`.")
     return exits.OK
 
 

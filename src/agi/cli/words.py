@@ -99,8 +99,8 @@ agi tui [--session ID | --continue] [--agent NAME] [--provider NAME] [--model NA
         [--project PATH] [--trust]
 
 A conversation on the whole screen: answers as they come, questions as they are asked, what changed, taking it back.
-Joins the daemon that runs for the project, else runs in this process. Needs the extra `agi[tui]`. In it, /help lists
-the commands and ? the keys.
+Joins the daemon that runs for the project, else runs in this process. Needs the extra `tui` (agi doctor says how to get
+it). In it, /help lists the commands and ? the keys.
 
   -s, --session ID   go on with a session; the beginning or the end of its id will do
   -c, --continue     go on with the latest session of this folder
@@ -442,7 +442,8 @@ DOCTOR = """\
 agi doctor [--project PATH] [--json]
 
 Looks whether everything is in order, says which model would answer and why, and asks the servers that settings name
-for their models. Changes nothing. Exits with 1 if something is broken.
+for their models. Names the extras that are not installed, with the command that adds each. Changes nothing. Exits with
+1 if something is broken.
 
 Examples:
   agi doctor

@@ -36,7 +36,8 @@ async def diagnose(settings: ClientSettings) -> list[Finding]:
     found += [machine.sync_time(project), await _daemon(settings), _sandbox(settings)]
     found += await _configured(settings)
     found += [machine.program("git", "changes cannot be shown")]
-    return [*found, machine.program("rg", "searches are slower", "ripgrep")]
+    found += [machine.program("rg", "searches are slower", "ripgrep")]
+    return [*found, *machine.extras()]
 
 
 async def _daemon(settings: ClientSettings) -> Finding:

@@ -1,6 +1,6 @@
 """What the machine brings: Python, the data folder and its database, the disk, other programs. Looks, changes nothing.
 
-To be imported late. May import: config, client.
+To be imported late. May import: extras, config, client.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 
 from agi.client.findings import Finding, broken, note, ok, warning
 from agi.config.files import PROJECT_DIR
+from agi.extras import EXTRAS, how_to_add, is_missing
 
 OLDEST_PYTHON = (3, 11)
 SLOW_SYNC_MS = 50.0
@@ -104,6 +105,15 @@ def program(name: str, otherwise: str, called: str = "") -> Finding:
     """Whether another program is there."""
     where = shutil.which(name)
     return ok(called or name, where) if where else note(called or name, f"not found: {otherwise}")
+
+
+def extras() -> Iterator[Finding]:
+    """Which extras are there, and the command that adds each that is not."""
+    missing = [extra for extra in EXTRAS if is_missing(extra)]
+    if there := [extra for extra in EXTRAS if extra not in missing]:
+        yield ok("extras", ", ".join(there))
+    for extra in missing:
+        yield note("extras", f"{extra} is not installed", f"To have it, run `{how_to_add(extra)}`.")
 
 
 def _timed_sync(descriptor: int) -> float:

@@ -1,6 +1,6 @@
 """The official SDK, brought in when a server is first reached: it takes a second and some tens of megabytes.
 
-May import: errors.
+May import: errors, extras.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import importlib
 import logging
 
 from agi.errors import Unavailable
+from agi.extras import how_to_add
 
 
 async def load_sdk() -> None:
@@ -22,7 +23,7 @@ def _import() -> None:
         importlib.import_module("mcp.client.session")
         importlib.import_module("mcp.client.streamable_http")
     except ImportError as error:
-        hint = "In the folder of agi, run `pip install '.[mcp]'`."
+        hint = f"Run `{how_to_add('mcp')}`."
         raise Unavailable(f"MCP servers need the package mcp, which is missing: {error}.", hint=hint) from error
     for name in ("mcp", "client"):
         # What goes wrong is told as a problem; a library that also prints it would write over the answer.

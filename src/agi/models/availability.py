@@ -172,9 +172,11 @@ class Availability:
             return refusals.not_answering(name, around.title(name), around.problem(name), note)
         if name in BUILT_IN:
             return refusals.missing_key(name, note)
+        from agi.models import bridge  # late: hardly anybody needs it
+
         own = [one for one in self.config.providers if self.own_url(one)]
         known = tuple(dict.fromkeys((*BUILT_IN, *own, *PLACES, EMBEDDED, SCRIPTED)))
-        return refusals.unknown_provider(name, known, note)
+        return refusals.unknown_provider(name, known, note, bridged=bridge.is_installed())
 
 
 def _is_bridged(name: str) -> bool:

@@ -2,7 +2,7 @@
 
 Which names it knows is found without importing it; it is imported, and its objects are made, in a thread when a model
 is first asked, since that takes seconds of CPU. What is said is `bridge_talk`'s business.
-May import: errors, config, models.base, models.failures, models.limits, models.streaming and, late, its own parts.
+May import: errors, extras, config, models.base, models.failures, models.limits, models.streaming; late, its own parts.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agi.errors import Invalid, ModelError
+from agi.extras import how_to_add
 from agi.models.base import ModelRequest, StreamItem
 from agi.models.failures import Failures
 from agi.models.limits import PATIENT, Limits
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
     from agi.config import Secret
 
-HOW_TO_INSTALL = 'pip install ".[providers]"'
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", re.ASCII)
 _OURS = frozenset(("openai", "anthropic", "google"))
 _NO_CHAT = frozenset(
@@ -78,7 +78,7 @@ class Bridged:
     ) -> None:
         if not is_installed():
             message = f"The provider {provider[:80]} needs an extra that is not installed."
-            raise Invalid(message, hint=f"Install it: {HOW_TO_INSTALL}", code="missing_extra")
+            raise Invalid(message, hint=f"Run `{how_to_add('providers')}`.", code="missing_extra")
         if not knows(provider):
             hint = f"The extra knows: {', '.join(names())}."
             raise Invalid(f"There is no provider {provider[:80]!r}.", hint=hint, code="unknown_provider")
@@ -120,5 +120,6 @@ class Bridged:
             from agi.models.bridge_making import make_model  # late: it imports pydantic-ai
         except ImportError as error:
             message = f"The extra for {self._provider} is installed, but cannot be loaded: {error.name or 'unknown'}."
-            raise ModelError(message, hint=f"Install it anew: {HOW_TO_INSTALL}", code="missing_extra") from error
+            hint = f"Run `{how_to_add('providers', anew=True)}`."
+            raise ModelError(message, hint=hint, code="missing_extra") from error
         return make_model(self._provider, self._name, key_text(self._key), self._base_url, self._failures)

@@ -2,7 +2,7 @@
 
 The key goes to the provider's object and nowhere else. What else a provider needs (a region, a project) it finds where
 its own tools do, in the user's environment, which a daemon lends it for that moment. May import: environment, errors,
-models.failures; needs the extra.
+extras, models.failures; needs the extra.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pydantic_ai.providers import Provider, infer_provider_class
 
 from agi.environment import lent
 from agi.errors import Invalid, ModelError
+from agi.extras import how_to_install
 from agi.models.failures import Failures
 
 _KEY_WORDS = ("api_key", "token")
@@ -71,7 +72,7 @@ def _word(taken: Mapping[str, object], words: tuple[str, ...], name: str, settin
 
 def _not_installed(provider: str, error: ImportError) -> ModelError:
     extra = _EXTRA.search(str(error))
-    hint = f'Install it: pip install "{extra[0]}"' if extra else f"Missing: {error.name or 'unknown'}."
+    hint = f"Run `{how_to_install(extra[0])}`." if extra else f"Missing: {error.name or 'unknown'}."
     return ModelError(f"The library for {provider} is not installed.", hint=hint, code="missing_extra")
 
 

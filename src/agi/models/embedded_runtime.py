@@ -2,7 +2,7 @@
 
 llama.cpp comes as a server that wants a port, the log, and the signals of the process it is loaded into. Here it gets
 none of them: its socket lies in a folder only the user can enter, behind a key nobody else has; it prints nothing;
-SIGINT and SIGTERM stay with who had them. Threads and queues are `embedded`'s business. May import: errors.
+SIGINT and SIGTERM stay with who had them. Threads and queues are `embedded`'s business. May import: errors, extras.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import msgspec
 from msgspec import Struct
 
 from agi.errors import Invalid, ModelError
+from agi.extras import how_to_add
 
 CONTEXT_TOKENS = 4096
 """What it can look at: twice as much costs 117 MB more, and minutes to read."""
@@ -36,7 +37,6 @@ _MOST_THREADS = 8
 _HTTP_TIMEOUT_S = 20.0
 _KEPT_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _ROOM_FOR_SIGACTION = 512
-HINT = 'Install it, in the folder of agi: pip install ".[local]"'
 
 
 class RuntimeSettings(Struct, frozen=True, kw_only=True):
@@ -79,7 +79,8 @@ def best_threads(wanted: int | None, *, cores: int | None = None, load: float | 
 
 def missing_runtime() -> Invalid:
     """What to say where the extra is not installed."""
-    return Invalid("The embedded model needs a runtime that is not installed.", hint=HINT, code="runtime_missing")
+    hint = f"Run `{how_to_add('local')}`."
+    return Invalid("The embedded model needs a runtime that is not installed.", hint=hint, code="runtime_missing")
 
 
 def load_llama(settings: RuntimeSettings) -> Runtime:

@@ -1,6 +1,6 @@
 """What is said when a model cannot answer: what is missing, the setting that says so, and the command that mends it.
 
-Only words. May import: errors, models.catalog.
+Only words. May import: errors, extras, models.catalog.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agi.errors import Invalid
+from agi.extras import how_to_add
 from agi.models.catalog import BUILT_IN, nearest
 
 OWN_FILE = "~/.config/agi/config.json"
@@ -42,10 +43,11 @@ def missing_key(name: str, note: str = "") -> Invalid:
     return _invalid("missing_key", f"There is no key for the provider {name}.", note + hint)
 
 
-def unknown_provider(name: str, known: Iterable[str], note: str = "") -> Invalid:
-    """Nobody knows this name."""
+def unknown_provider(name: str, known: Iterable[str], note: str = "", *, bridged: bool = False) -> Invalid:
+    """Nobody knows this name; with `bridged`, not even the extra for other providers, which is there."""
     address = "A server that speaks OpenAI's API is made known by providers.<name>.baseUrl (`agi setup`)"
-    hint = f'{note}Known: {", ".join(known)}. {address}; `pip install ".[providers]"` brings more providers.'
+    more = "" if bridged else f"; `{how_to_add('providers')}` brings more providers"
+    hint = f"{note}Known: {', '.join(known)}. {address}{more}."
     return _invalid("unknown_provider", f"There is no provider {name[:80]!r}.", hint)
 
 
@@ -63,7 +65,7 @@ def no_weights() -> Invalid:
 
 def no_runtime() -> Invalid:
     """The embedded model was asked for, and what runs it is not installed."""
-    hint = 'In the folder of agi, run `pip install ".[local]"`.'
+    hint = f"Run `{how_to_add('local')}`."
     return _invalid("missing_runtime", "The embedded model needs xllamacpp, which is not installed.", hint)
 
 

@@ -1,7 +1,7 @@
 """`/mcp`: the harness as an MCP server over streamable HTTP, behind the same door as everything else.
 
 The SDK holds the connections of clients; sessions, workers and questions are in the log. It is brought in when the
-first client comes: it takes a second and some tens of megabytes. May import: errors, sessions, server.
+first client comes: it takes a second and some tens of megabytes. May import: errors, extras, sessions, server.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from agi.errors import AgiError, Unavailable
+from agi.extras import how_to_add
 from agi.server.asgi import Receive, Scope, Send
 from agi.server.errors import error_answer
 from agi.server.mcp_desk import Desk
@@ -38,9 +39,8 @@ def load_sdk() -> None:
         for name in ("mcp.server.streamable_http_manager", "agi.server.mcp_server", "agi.server.mcp_store"):
             importlib.import_module(name)
     except ImportError as error:
-        hint = "In the folder of agi, run `pip install '.[mcp]'`."
         message = f"The MCP server needs the package mcp, which is missing: {error}."
-        raise Unavailable(message, code="mcp_missing", hint=hint) from error
+        raise Unavailable(message, code="mcp_missing", hint=f"Run `{how_to_add('mcp')}`.") from error
     for name in ("mcp", "sse_starlette"):  # what goes wrong is answered; the access log has every request
         logging.getLogger(name).addHandler(logging.NullHandler())
         logging.getLogger(name).propagate = False

@@ -1,7 +1,7 @@
 """Spans and numbers on their way to a collector: OpenTelemetry's own SDK, over OTLP/HTTP.
 
 To be imported only when an address is set: it needs `agi[otel]`. It has threads of its own, waits for nobody and drops
-what it cannot send; nothing of a turn depends on it. May import: errors, protocol, telemetry.
+what it cannot send; nothing of a turn depends on it. May import: errors, extras, protocol, telemetry.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 from agi import __version__
 from agi.errors import ConfigError
+from agi.extras import how_to_add
 from agi.protocol import events as ev
 from agi.telemetry.spans import Span, Spans
 
@@ -29,7 +30,7 @@ class Exporter:
             raise ConfigError(
                 "`telemetry.endpoint` is set, but OpenTelemetry is not installed.",
                 code="extra_missing",
-                hint="Install agi with its extra `otel`, or remove the setting.",
+                hint=f"Run `{how_to_add('otel')}`, or remove the setting.",
             ) from error
         self._spans = Spans()
         resource = Resource.create({"service.name": "agi", "service.version": __version__})

@@ -1,7 +1,7 @@
 """repo_map: the files of a project that matter most for what the session is about, with what they define.
 
 Ranked from the files the session has been shown and from what is asked for; what it was shown whole is not repeated.
-May import: index, protocol, tools.
+May import: extras, index, protocol, tools.
 """
 
 from __future__ import annotations
@@ -98,10 +98,9 @@ def _remarks(state: Refreshed, drawn: Drawn, lacking: Sequence[str]) -> list[str
     if state.truncated:
         told.append(f"[the workspace is very large: only the nearest {state.files:,} source files are known]")
     if lacking:
+        from agi.extras import how_to_install  # late, as the table is: grammars are hardly ever missing
         from agi.index.languages import GRAMMARS
 
-        wheels = " ".join(GRAMMARS[name].package.replace("_", "-") for name in lacking)
-        told.append(
-            f"[no symbols of {', '.join(lacking)}: the grammar is not installed; `pip install {wheels}` adds it]"
-        )
+        command = how_to_install(*(GRAMMARS[name].package.replace("_", "-") for name in lacking))
+        told.append(f"[no symbols of {', '.join(lacking)}: the grammar is not installed; `{command}` adds it]")
     return told

@@ -1,6 +1,6 @@
 """Whether a terminal is fit for the interface, and whether what draws it is installed. Loads nothing heavy.
 
-May import: errors.
+May import: errors, extras.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 
 from agi.errors import ConfigError
+from agi.extras import how_to_add
 
-INSTALL = "Install it with: pip install '.[tui]'. Until then, `agi \"<prompt>\"` asks without it."
+INSTALL = 'Run `{command}`. Until then, `agi "<prompt>"` asks without it.'
 LINES_ONLY = 'This terminal knows only lines of text (TERM is {term}), so there can be no screen. Use `agi "<prompt>"`.'
 
 
@@ -30,4 +31,5 @@ def check_fit(env: Mapping[str, str], *, keys: int = 0, screen: int = 2) -> None
             LINES_ONLY.format(term=shown), hint="Or set TERM, such as xterm-256color.", code="no_terminal"
         )
     if find_spec("textual") is None:
-        raise ConfigError("The terminal interface is not installed.", hint=INSTALL, code="not_installed")
+        hint = INSTALL.format(command=how_to_add("tui"))
+        raise ConfigError("The terminal interface is not installed.", hint=hint, code="not_installed")
