@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 import pytest
 
@@ -28,6 +29,27 @@ async def test_a_draft_begins_stands_and_ends(cli):
     assert as_json["session"]["role"] == "plan"
     assert closed.out == "Undrafted from check-out: 0 turns, $0.00.\n"
     assert (again.code, "No draft is active" in again.err) == (1, True)
+
+
+async def test_what_is_said_after_drafting_talks_to_the_draft_and_ends_it(cli):
+    """The lines can be typed as they stand, also from another folder; programs that read stdout get none of them."""
+    await cli("tasks", "new", "Check out")
+    async with cli.daemon():
+        made = await cli("draft", "general", "--task", "check-out", "--project", str(cli.project))
+        status = await cli("draft", "--project", str(cli.project))
+        for_programs = await cli("draft", "--json")
+        talk, screen, end = (shlex.split(told)[1:] for told in made.err.splitlines() if told.startswith("  agi "))
+        answered = await cli(*talk)
+        turns = json.loads((await cli("draft", "--json")).out)["session"]["turnCount"]
+        closed = await cli(*end)
+        after = await cli("draft")
+
+    assert made.out.count("\n") == 1
+    assert status.err == made.err
+    assert for_programs.err == after.err == ""
+    assert screen == ["tui", "--project", str(cli.project)]
+    assert (answered.code, turns) == (0, 1)
+    assert closed.out.startswith("Undrafted from check-out: 1 turn, ")
 
 
 async def test_a_draft_survives_a_daemon_that_is_killed(cli):

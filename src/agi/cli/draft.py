@@ -1,11 +1,13 @@
 """`agi draft`, `agi undraft`: an agent drafted into a task of a project, by the daemon that runs there.
 
-Talking to it is the terminal interface's business, and every other client's. May import: errors, client, cli.
+Talking to it is the business of `agi --session` and of every other client; it is said which command does it.
+May import: errors, client, cli.
 """
 
 from __future__ import annotations
 
 import asyncio
+import shlex
 from typing import Any
 
 import msgspec
@@ -13,7 +15,7 @@ import msgspec
 from agi.cli import exits
 from agi.cli.display import exact, line
 from agi.cli.options import Arguments, usage
-from agi.cli.output import put
+from agi.cli.output import put, say
 from agi.cli.place import place
 from agi.client.rpc import connect_to
 
@@ -38,6 +40,7 @@ async def _draft(arguments: Arguments, role: str) -> int:
     async with connect_to(place(arguments).project) as rpc:
         made = await rpc.call("draft", role=role, task=arguments.get("--task"))
     _put(arguments, made, f"Drafted: {exact(role)} for {exact(made['taskSlug'])} ({exact(made['sessionId'])}).")
+    _say_how_to_go_on(arguments, made["sessionId"])
     return exits.OK
 
 
@@ -45,6 +48,8 @@ async def _status(arguments: Arguments) -> int:
     async with connect_to(place(arguments).project) as rpc:
         found = await rpc.call("get_draft_status")
     _put(arguments, found, told(found))
+    if found["active"]:
+        _say_how_to_go_on(arguments, found["session"]["sessionId"])
     return exits.OK
 
 
@@ -75,6 +80,19 @@ def told(status: dict[str, Any]) -> str:
 def money(usd: float | None) -> str:
     """What it cost; a price that is not known is not nothing."""
     return "cost unknown" if usd is None else f"${usd:.2f}"
+
+
+def _say_how_to_go_on(arguments: Arguments, session_id: str) -> None:
+    """Which commands talk to the draft and end it, as they are typed from here; programs know."""
+    if arguments.has("--json"):
+        return
+    project = arguments.get("--project")
+    there = "" if project is None else f" --project {shlex.quote(project)}"
+    say("To talk to it:")
+    say(f'  agi --session {exact(session_id)}{exact(there)} "…"')
+    say(f"  agi tui{exact(there)}")
+    say("To end it; its session stays:")
+    say(f"  agi undraft{exact(there)}")
 
 
 def _put(arguments: Arguments, found: object, text: str) -> None:

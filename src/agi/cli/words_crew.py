@@ -37,7 +37,7 @@ agi draft [--json]
 
 Drafts an agent into a task: a conversation that any client of the project's daemon can go on with, also after a
 restart, until it is undrafted. One draft is active in a project. Without a role, says how it
-stands. Needs `agi serve`.
+stands. Needs `agi serve`. To talk to it: agi --session ID "…", or agi tui; to end it: agi undraft.
 
   --task SLUG      the task; `agi tasks` lists them
   --project PATH   the folder (default: this one)
