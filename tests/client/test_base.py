@@ -117,6 +117,24 @@ async def test_a_removed_session_ends_whoever_follows_it(client, here):
     assert await client.sessions() == []
 
 
+async def test_who_would_answer_in_a_session_can_be_asked_before_there_is_one(client, here):
+    """By what the session names, and by what its agent prefers; what cannot be is said, and nothing is begun."""
+    (here.project / ".agi").mkdir(mode=0o700, exist_ok=True)
+    (here.project / ".agi/agents.json").write_text('{"critic": {"provider": "openai", "model": "gpt-5"}}')
+
+    default = await client.models()
+    named = await client.models(agent="general", provider="scripted")
+    prefers = await client.models(agent="critic")
+    nobody = await client.models(agent="no one & nobody")
+
+    assert (default.agent, default.default.provider) == ("build", "scripted")
+    assert (named.agent, named.default.reason) == ("general", "asked")
+    assert (prefers.default, "OPENAI_API_KEY" in prefers.problem) == (None, True)
+    assert (nobody.default, "There is no agent 'no one & nobody'." in nobody.problem) == (None, True)
+    assert nobody.models == default.models
+    assert await client.sessions() == []
+
+
 async def test_models_and_trust_can_be_looked_at(client, here):
     """What a face offers its user."""
     models = await client.models()

@@ -46,6 +46,33 @@ async def test_models_are_listed_with_the_default_and_why(daemon: Daemon) -> Non
     assert listed["problem"] == ""
 
 
+async def test_the_default_is_what_the_agent_prefers(tmp_path: Path) -> None:
+    """As it is when the agent answers, in the list as at a glance."""
+    lab = {"baseUrl": "http://127.0.0.1:9/v1"}
+    config = {"providers": {"lab": lab}, "defaultAgent": "critic"}
+    async with daemon_in_a_box(tmp_path, config=config) as daemon:
+        daemon.workspace.write(".agi/agents.json", '{"critic": {"provider": "lab", "model": "tiny"}}')
+        listed = (await daemon.get("/v1/models")).json()
+        health = (await daemon.get("/v1/health")).json()
+        other = (await daemon.get("/v1/models?agent=build&provider=scripted")).json()
+
+    assert (listed["agent"], listed["default"]["provider"], listed["default"]["model"]) == ("critic", "lab", "tiny")
+    assert health["default_model"] == listed["default"]
+    assert (other["agent"], other["default"]["provider"]) == ("build", "scripted")
+
+
+async def test_a_default_agent_that_does_not_exist_is_a_problem_not_a_failure(tmp_path: Path) -> None:
+    """The list is still there, and so is everything at a glance."""
+    async with daemon_in_a_box(tmp_path, config={"defaultAgent": "nobody"}) as daemon:
+        listed = (await daemon.get("/v1/models")).json()
+        health = (await daemon.get("/v1/health")).json()
+
+    assert (listed["default"], listed["agent"]) == (None, "")
+    assert "There is no agent 'nobody'." in listed["problem"]
+    assert listed["models"]
+    assert listed["problem"] in health["warnings"]
+
+
 async def test_models_are_listed_with_window_price_and_abilities(tmp_path: Path) -> None:
     """As the server behind a base URL says; what is unknown is null, never 0."""
     entry = {

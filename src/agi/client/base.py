@@ -125,6 +125,8 @@ class ModelList(Struct, frozen=True, kw_only=True):
 
     models: tuple[ModelOffer, ...]
     default: ModelChoice | None
+    agent: str = ""
+    """Whose default it is; a daemon of an older version does not say."""
     problem: str = ""
     notes: tuple[str, ...] = ()
     """Which servers said nothing about their models, one sentence each."""
@@ -242,8 +244,8 @@ class Client(Protocol):
     async def context(self, session_id: str, *, text: bool = False) -> ContextReport:
         """What a session's model is shown, what was left out and why; with `text`, the very words."""
 
-    async def models(self) -> ModelList:
-        """The models that can be asked for."""
+    async def models(self, *, agent: str = "", provider: str = "", model: str = "") -> ModelList:
+        """The models that can be asked for; the default is that of a session which names these."""
 
     async def tools(self) -> ToolList:
         """The tools agents can be given, and why some of the project's own are not there."""

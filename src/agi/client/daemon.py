@@ -19,6 +19,7 @@ from agi.client.answers import refusal, resync
 from agi.client.base import UNTOLD, Attached, MessagePage, ModelList, Posted, Trust
 from agi.client.running import running_daemon
 from agi.client.tools import ToolList
+from agi.client.written import encoded, path_of, query, quoted
 from agi.config.daemon import DaemonRecord
 from agi.errors import AgiError, NotFound, Unavailable
 from agi.net.http import HttpClient, NetError, Response, Timeouts
@@ -128,46 +129,46 @@ class DaemonClient:
 
     async def fork_session(self, session_id: str, command: ForkSession) -> Session:
         """Begin another session with what was said in this one."""
-        return await self._ask("POST", f"{_at(session_id)}/fork", Session, command)
+        return await self._ask("POST", f"{path_of(session_id)}/fork", Session, command)
 
     async def export(self, session_id: str, format: str) -> bytes:
         """A session as one file."""
-        async with await self._send("GET", f"{_at(session_id)}/export?format={format}") as response:
+        async with await self._send("GET", f"{path_of(session_id)}/export?format={format}") as response:
             if response.status >= 300:
                 return await self._checked(response)
             return await response.read(MOST_EXPORTED)
 
     async def update_session(self, session_id: str, command: UpdateSession) -> Session:
         """Change a session's settings."""
-        return await self._ask("PATCH", _at(session_id), Session, command)
+        return await self._ask("PATCH", path_of(session_id), Session, command)
 
     async def post_message(self, session_id: str, command: PostMessage) -> Posted:
         """Say something; the daemon answers at once."""
-        return await self._ask("POST", f"{_at(session_id)}/messages", Posted, command)
+        return await self._ask("POST", f"{path_of(session_id)}/messages", Posted, command)
 
     async def queue(self, session_id: str) -> list[QueuedMessage]:
         """The messages that wait."""
-        return (await self._ask("GET", f"{_at(session_id)}/queue", _Queue)).queue
+        return (await self._ask("GET", f"{path_of(session_id)}/queue", _Queue)).queue
 
     async def edit_queued(self, session_id: str, message_id: str, command: EditMessage) -> QueuedMessage:
         """Have a message that waits say something else."""
-        return await self._ask("PATCH", f"{_at(session_id)}/queue/{_quoted(message_id)}", QueuedMessage, command)
+        return await self._ask("PATCH", f"{path_of(session_id)}/queue/{quoted(message_id)}", QueuedMessage, command)
 
     async def drop_queued(self, session_id: str, message_id: str) -> None:
         """Take a message out that waits."""
-        async with await self._send("DELETE", f"{_at(session_id)}/queue/{_quoted(message_id)}") as response:
+        async with await self._send("DELETE", f"{path_of(session_id)}/queue/{quoted(message_id)}") as response:
             await self._checked(response)
 
     async def steer_queued(self, session_id: str, message_id: str) -> QueuedMessage:
         """Have the running turn take up a message that waits."""
-        return await self._ask("POST", f"{_at(session_id)}/queue/{_quoted(message_id)}/steer", QueuedMessage)
+        return await self._ask("POST", f"{path_of(session_id)}/queue/{quoted(message_id)}/steer", QueuedMessage)
 
     async def attach(self, session_id: str, filename: str, data: bytes) -> Attached:
         """Store a file with a session."""
         from base64 import b64encode  # late: hardly ever
 
         command = UploadAttachment(filename=filename, mime_type=UNTOLD, data=b64encode(data).decode())
-        return await self._ask("POST", f"{_at(session_id)}/attachments", Attached, command)
+        return await self._ask("POST", f"{path_of(session_id)}/attachments", Attached, command)
 
     async def follow(self, session_id: str, after: str = "") -> AsyncGenerator[Event, None]:
         """Events after a position; a stream that breaks is taken up behind the last event it told."""
@@ -201,19 +202,19 @@ class DaemonClient:
 
     async def approve(self, session_id: str, command: Approve) -> None:
         """Answer a pending approval."""
-        await self._ask("POST", f"{_at(session_id)}/approve", object, command)
+        await self._ask("POST", f"{path_of(session_id)}/approve", object, command)
 
     async def resolve_preflight(self, session_id: str, turn_id: str, command: ResolvePreflight) -> None:
         """Answer the plan of a turn."""
-        await self._ask("POST", f"{_at(session_id)}/preflight/{_quoted(turn_id)}", object, command)
+        await self._ask("POST", f"{path_of(session_id)}/preflight/{quoted(turn_id)}", object, command)
 
     async def cancel(self, session_id: str, command: Cancel) -> None:
         """Stop a turn."""
-        await self._ask("POST", f"{_at(session_id)}/cancel", object, command)
+        await self._ask("POST", f"{path_of(session_id)}/cancel", object, command)
 
     async def session(self, session_id: str) -> Session:
         """One session."""
-        return await self._ask("GET", _at(session_id), Session)
+        return await self._ask("GET", path_of(session_id), Session)
 
     async def sessions(self, *, limit: int = 100) -> list[Session]:
         """Sessions, most recently touched first."""
@@ -230,18 +231,18 @@ class DaemonClient:
 
     async def message_page(self, session_id: str, *, before: str = "", limit: int = 100) -> MessagePage:
         """The latest messages, or those before the one that is named."""
-        query = f"limit={limit}" + (f"&before={_quoted(before)}" if before else "")
-        return await self._ask("GET", f"{_at(session_id)}/messages?{query}", MessagePage)
+        asked = query(limit=str(limit), before=before)
+        return await self._ask("GET", f"{path_of(session_id)}/messages{asked}", MessagePage)
 
     async def search(self, asked: Search) -> Found:
         """What was said and done in sessions, by its words."""
         given = ((name, getattr(asked, name)) for name in asked.__struct_fields__)
-        query = "&".join(f"{name}={_quoted(str(value))}" for name, value in given if value is not None)
-        return await self._ask("GET", f"/v1/search?{query}", Found)
+        words = "&".join(f"{name}={quoted(str(value))}" for name, value in given if value is not None)
+        return await self._ask("GET", f"/v1/search?{words}", Found)
 
     async def delete_session(self, session_id: str) -> None:
         """Remove a session for good."""
-        async with await self._send("DELETE", _at(session_id)) as response:
+        async with await self._send("DELETE", path_of(session_id)) as response:
             await self._checked(response)
 
     async def collect_garbage(self, command: CollectGarbage) -> Collected:
@@ -254,42 +255,41 @@ class DaemonClient:
 
     async def jobs(self, session_id: str) -> list[Job]:
         """What runs in the background, then what ended there last."""
-        return (await self._ask("GET", f"{_at(session_id)}/jobs", _Jobs)).jobs
+        return (await self._ask("GET", f"{path_of(session_id)}/jobs", _Jobs)).jobs
 
     async def job_output(self, session_id: str, job_id: str, since: int | None = None) -> JobOutput:
         """What a job said since an offset, or its last words."""
-        query = "" if since is None else f"?since={since}"
-        return await self._ask("GET", f"{_at(session_id)}/jobs/{_quoted(job_id)}/output{query}", JobOutput)
+        asked = "" if since is None else f"?since={since}"
+        return await self._ask("GET", f"{path_of(session_id)}/jobs/{quoted(job_id)}/output{asked}", JobOutput)
 
     async def stop_job(self, session_id: str, job_id: str) -> Job:
         """End a job."""
-        return await self._ask("POST", f"{_at(session_id)}/jobs/{_quoted(job_id)}/stop", Job)
+        return await self._ask("POST", f"{path_of(session_id)}/jobs/{quoted(job_id)}/stop", Job)
 
     async def move_to_background(self, session_id: str, command: MoveToBackground) -> Job:
         """Let the command of a running call go on as a job."""
-        return await self._ask("POST", f"{_at(session_id)}/jobs", Job, command)
+        return await self._ask("POST", f"{path_of(session_id)}/jobs", Job, command)
 
     async def diff(self, session_id: str, *, turn: str = "", start: str = "", end: str = "") -> SessionDiff:
         """What a session changed in its files."""
-        asked = {name: text for name, text in (("turn", turn), ("from", start), ("to", end)) if text}
-        query = "&".join(f"{name}={_quoted(text)}" for name, text in asked.items())
-        return await self._ask("GET", f"{_at(session_id)}/diff" + (f"?{query}" if query else ""), SessionDiff)
+        asked = query(**{"turn": turn, "from": start, "to": end})
+        return await self._ask("GET", f"{path_of(session_id)}/diff{asked}", SessionDiff)
 
     async def revert(self, session_id: str, command: Revert) -> Reverted:
         """Take back what a session did since a point, or say what that would mean."""
-        return await self._ask("POST", f"{_at(session_id)}/revert", Reverted, command)
+        return await self._ask("POST", f"{path_of(session_id)}/revert", Reverted, command)
 
     async def compact(self, session_id: str, command: Compact) -> Compacted:
         """Make a conversation shorter for the model, or undo that."""
-        return await self._ask("POST", f"{_at(session_id)}/compact", Compacted, command)
+        return await self._ask("POST", f"{path_of(session_id)}/compact", Compacted, command)
 
     async def context(self, session_id: str, *, text: bool = False) -> ContextReport:
         """What a session's model is shown."""
-        return await self._ask("GET", f"{_at(session_id)}/context" + ("?text=true" if text else ""), ContextReport)
+        return await self._ask("GET", f"{path_of(session_id)}/context" + ("?text=true" if text else ""), ContextReport)
 
-    async def models(self) -> ModelList:
+    async def models(self, *, agent: str = "", provider: str = "", model: str = "") -> ModelList:
         """The models that can be asked for."""
-        return await self._ask("GET", "/v1/models", ModelList)
+        return await self._ask("GET", f"/v1/models{query(agent=agent, provider=provider, model=model)}", ModelList)
 
     async def tools(self) -> ToolList:
         """The tools agents can be given."""
@@ -305,15 +305,15 @@ class DaemonClient:
 
     async def test_mcp_server(self, name: str) -> McpServer:
         """Start an MCP server, or see that it is there."""
-        return await self._ask("POST", f"/v1/mcp/{_quoted(name)}/test", McpServer)
+        return await self._ask("POST", f"/v1/mcp/{quoted(name)}/test", McpServer)
 
     async def approve_mcp_server(self, name: str, command: ApproveMcp) -> McpServer:
         """Approve an MCP server as it was last seen."""
-        return await self._ask("POST", f"/v1/mcp/{_quoted(name)}/approve", McpServer, command)
+        return await self._ask("POST", f"/v1/mcp/{quoted(name)}/approve", McpServer, command)
 
     async def trust(self, path: Path) -> Trust:
         """How a workspace stands."""
-        return await self._ask("GET", f"/v1/trust?path={_quoted(str(path))}", Trust)
+        return await self._ask("GET", f"/v1/trust?path={quoted(str(path))}", Trust)
 
     async def set_trust(self, command: SetTrust) -> Trust:
         """Trust a workspace as it is now, or no longer."""
@@ -325,7 +325,7 @@ class DaemonClient:
 
     async def revoke_grant(self, grant_id: str) -> None:
         """Ask again about what was allowed."""
-        async with await self._send("DELETE", f"/v1/grants/{_quoted(grant_id)}") as response:
+        async with await self._send("DELETE", f"/v1/grants/{quoted(grant_id)}") as response:
             await self._checked(response)
 
     async def close(self) -> None:
@@ -334,7 +334,7 @@ class DaemonClient:
 
     async def _stream(self, session_id: str, cursor: str) -> AsyncGenerator[SseEvent, None]:
         headers = {"accept": "text/event-stream"}
-        path = f"{_at(session_id)}/events" + (f"?after={_quoted(cursor)}" if cursor else "")
+        path = f"{path_of(session_id)}/events" + (f"?after={quoted(cursor)}" if cursor else "")
         async with await self._send("GET", path, headers=headers, timeouts=FOLLOW) as response:
             if response.status != 200:
                 await self._checked(response)
@@ -344,7 +344,7 @@ class DaemonClient:
                     yield told
 
     async def _ask(self, method: str, path: str, kind: type[T], command: Struct | None = None) -> T:
-        body = b"" if command is None else _encode(command)
+        body = b"" if command is None else encoded(command)
         headers = {"content-type": "application/json"} if body else {}
         async with await self._send(method, path, headers=headers, body=body) as response:
             answer = await self._checked(response)
@@ -379,19 +379,3 @@ MOST_EXPORTED = 256 * 1024 * 1024
 
 def _nobody(_connected: bool) -> None:
     """Where nobody wants to know."""
-
-
-def _at(session_id: str) -> str:
-    return f"/v1/sessions/{_quoted(session_id)}"
-
-
-def _quoted(text: str) -> str:
-    """Percent-encode everything that could mean something in a path or a query."""
-    kept = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
-    return "".join(chr(byte) if byte in kept else f"%{byte:02X}" for byte in text.encode(errors="surrogateescape"))
-
-
-def _encode(command: Struct) -> bytes:
-    """Write a command, leaving out what was not said."""
-    fields = {name: getattr(command, name) for name in command.__struct_fields__}
-    return msgspec.json.encode({name: value for name, value in fields.items() if value is not None})

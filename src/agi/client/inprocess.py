@@ -239,9 +239,10 @@ class InProcessClient:
         """What a session's model is shown."""
         return await self._harness.context(session_id, text=text)
 
-    async def models(self) -> ModelList:
+    async def models(self, *, agent: str = "", provider: str = "", model: str = "") -> ModelList:
         """The models that can be asked for."""
-        return await _models(self._harness.site(), self._harness.settings.env)
+        asked = {"agent": agent or None, "provider": provider or None, "model": model or None}
+        return await _models(self._harness.site(), self._harness.settings.env, **asked)
 
     async def tools(self) -> ToolList:
         """The tools agents can be given."""
@@ -418,10 +419,10 @@ def tool_names() -> frozenset[str]:
     return frozenset(name for tool in builtin_tools() for name in (tool.definition.name, *tool.definition.aliases))
 
 
-async def _models(site: Site, env: Mapping[str, str]) -> ModelList:
-    from agi.sessions.listing import models_at  # late: only who wants to choose a model needs it
+async def _models(site: Site, env: Mapping[str, str], **asked: str | None) -> ModelList:
+    from agi.sessions.listing import Asked, models_at  # late: only who wants to choose a model needs it
 
-    return msgspec.convert(await models_at(site, env), ModelList, from_attributes=True)
+    return msgspec.convert(await models_at(site, env, Asked(**asked)), ModelList, from_attributes=True)
 
 
 @contextmanager

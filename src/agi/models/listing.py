@@ -29,23 +29,44 @@ class ModelList(Struct, frozen=True, kw_only=True):
 
     models: tuple[ModelInfo, ...]
     default: Choice | None
+    agent: str = ""
+    """Whose default it is."""
     problem: str = ""
     notes: tuple[str, ...] = ()
     """Which servers said nothing about their models, one sentence each."""
 
 
+class Wanted(Struct, frozen=True, kw_only=True):
+    """What a session names itself, and what its agent prefers."""
+
+    provider: str | None = None
+    model: str | None = None
+    default_provider: str | None = None
+    default_model: str | None = None
+
+
+ANYBODY = Wanted()
+
+
 async def list_models(
-    models: Models, config: Config, *, proxies: Proxies | None = None, ports: Mapping[str, int] | None = None
+    models: Models,
+    config: Config,
+    wanted: Wanted = ANYBODY,
+    *,
+    proxies: Proxies | None = None,
+    ports: Mapping[str, int] | None = None,
 ) -> ModelList:
     """Look around, ask the servers, and put together what is known. Raises nothing for a server that fails."""
     await models.look_around()
+    if wanted.provider or wanted.default_provider:
+        await models.look_around(wanted.provider, default_provider=wanted.default_provider)
     offered = models.list()
     facts = Facts(config, ports=ports)
     own = [name for name, settings in config.providers.items() if settings.enabled]
     asked = tuple(dict.fromkeys((*own, *(info.provider for info in offered))))
     await facts.learn(*asked, proxies=proxies)
     reports = {name: report for name in asked if (report := _report(config, name, ports)) is not None}
-    default, problem = default_choice(models)
+    default, problem = default_choice(models, wanted)
     return ModelList(
         models=tuple(_together(offered, config, facts, reports)),
         default=default,
@@ -54,10 +75,16 @@ async def list_models(
     )
 
 
-def default_choice(models: Models) -> tuple[Choice | None, str]:
+def default_choice(models: Models, wanted: Wanted = ANYBODY) -> tuple[Choice | None, str]:
     """The model that answers by default, or why none does."""
     try:
-        return models.describe(), ""
+        choice = models.describe(
+            wanted.provider,
+            wanted.model,
+            default_provider=wanted.default_provider,
+            default_model=wanted.default_model,
+        )
+        return choice, ""
     except Invalid as error:
         return None, f"{error.message} {error.hint}"
 

@@ -1,20 +1,25 @@
-"""What clients may choose from: agents, tools, models. May import: protocol, policy, models, sessions, server."""
+"""What clients may choose from: agents, tools, models.
+
+May import: errors, protocol, policy, models, sessions, server.
+"""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from agi.agents.base import Agent
+from agi.errors import Invalid
 from agi.models.listing import ModelList, default_choice
 from agi.models.resolve import Choice
 from agi.policy.approval import is_listed
+from agi.protocol.commands import Name
 from agi.server.answers import Json
 from agi.server.asgi import ASGIApp
 from agi.server.request import Request
 from agi.server.routes import Route
-from agi.sessions.listing import models_at
+from agi.sessions.listing import Asked, models_at, wanted_at
 from agi.sessions.sites import Site
 from agi.sessions.tool_lists import ToolList
 from agi.tools.base import Registry
@@ -37,6 +42,14 @@ class AgentList(Struct, frozen=True):
     default: str
 
 
+class ModelsQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a session would name: `default` of the answer is who answers there."""
+
+    agent: Annotated[Name | None, Meta(description="Its agent; the default one unless given.")] = None
+    provider: Annotated[Name | None, Meta(description="Its provider.")] = None
+    model: Annotated[Name | None, Meta(description="Its model.")] = None
+
+
 async def list_agents(request: Request[None, None]) -> ASGIApp:
     """The project's agents."""
     site = request.harness.site()
@@ -51,15 +64,21 @@ async def list_tools(request: Request[None, None]) -> ASGIApp:
     return Json(await site.own_tools.listed(site, request.harness.registry))
 
 
-async def list_models(request: Request[None, None]) -> ASGIApp:
+async def list_models(request: Request[None, ModelsQuery]) -> ASGIApp:
     """The models of the providers that are set up; servers with an address of their own are asked for theirs."""
-    settings = request.harness.settings
-    return Json(await models_at(request.harness.site(), settings.env, probe_ports=settings.probe_ports))
+    settings, query = request.harness.settings, request.query
+    asked = Asked(agent=query.agent, provider=query.provider, model=query.model)
+    return Json(await models_at(request.harness.site(), settings.env, asked, probe_ports=settings.probe_ports))
 
 
-def default_model(site: Site) -> tuple[Choice | None, str]:
+async def default_model(site: Site) -> tuple[Choice | None, str]:
     """The model that answers by default, or why none does."""
-    return default_choice(site.models)
+    try:
+        _, wanted = wanted_at(site)
+    except Invalid as error:
+        return None, f"{error.message} {error.hint}"
+    await site.models.look_around(default_provider=wanted.default_provider)
+    return default_choice(site.models, wanted)
 
 
 def _agent(registry: Registry, site: Site, agent: Agent) -> AgentInfo:
@@ -97,6 +116,7 @@ ROUTES = (
         handler=list_models,
         name="listModels",
         summary="The models that can be asked, and which one is by default.",
+        query=ModelsQuery,
         answers={200: ModelList},
         errors=(422,),
     ),

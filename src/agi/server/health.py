@@ -91,8 +91,7 @@ async def health(request: Request[None, None]) -> ASGIApp:
             ProviderInfo(name=name, enabled=one.enabled, configured=bool(one.api_key or one.base_url))
             for name, one in site.config.providers.items()
         ]
-        await site.models.look_around()
-        default, problem = default_model(site)
+        default, problem = await default_model(site)
         warnings += [*site.config.warnings, *([problem] if problem else [])]
     except AgiError as error:
         warnings.append(f"{error.message} {error.hint}")
