@@ -13,7 +13,6 @@ from typing import ClassVar
 
 from textual import events
 from textual.app import App, ComposeResult
-from textual.theme import Theme
 from textual.timer import Timer
 
 from agi.client.base import Client
@@ -26,11 +25,13 @@ from agi.tui.commands import is_command, read_command
 from agi.tui.completing import files_of
 from agi.tui.composer import Composer
 from agi.tui.desk import Desk
+from agi.tui.greeting import greeting
 from agi.tui.pages import Bar
 from agi.tui.panel import QuestionPanel, Waiting
 from agi.tui.rows import Rows
 from agi.tui.safe import one_line
 from agi.tui.sending import send
+from agi.tui.themes import theme_of
 from agi.tui.tokens import PALETTES, Palette
 from agi.tui.transcript import Transcript
 from agi.tui.verbs import Verbs
@@ -70,6 +71,8 @@ class AgiApp(BoxActions, App[str], inherit_bindings=False):
         self._first = session_id
         self._daemon = daemon
         self._wanted = (agent, provider, model)
+        self._greets = not session_id and daemon is None
+        """Whether it is known that nothing is gone on with, so that the screen is not greeted and then filled."""
         self._due = False
         self._clock: Timer | None = None
         self._hint = ""
@@ -78,7 +81,7 @@ class AgiApp(BoxActions, App[str], inherit_bindings=False):
         self._mouse_is_ours = True
         self.asked_before: frozenset[str] = frozenset()
         for one in PALETTES.values():
-            self.register_theme(_theme(one))
+            self.register_theme(theme_of(one))
         self.theme = f"agi-{palette.name}"
 
     def compose(self) -> ComposeResult:
@@ -128,7 +131,9 @@ class AgiApp(BoxActions, App[str], inherit_bindings=False):
             draft = self.desk.drafts.active
             if draft is not None and not self.desk.session_id:
                 await self.desk.open(draft.session_id)
-        await self.desk.learn_windows()
+        self._greets = True
+        self.changed()
+        await self.desk.learn_models()
 
     # what is drawn
 
@@ -151,6 +156,7 @@ class AgiApp(BoxActions, App[str], inherit_bindings=False):
             self.do(desk.open(desk.session_id))
         if self.transcript.conversation is not desk.conversation:
             self.transcript.show(desk.conversation)
+        self._greet()
         self.transcript.has_older = desk.has_older
         self.transcript.changed()
         self.box.prompts = desk.conversation.prompts
@@ -159,6 +165,16 @@ class AgiApp(BoxActions, App[str], inherit_bindings=False):
         self.draw_news()
         self.draw_bars()
         self._run_clock()
+
+    def _greet(self) -> None:
+        """While nothing was said, say where one is and who answers; asked again only where somebody else would."""
+        desk = self.desk
+        if not self._greets or desk.conversation.entries:
+            return
+        if desk.answers_otherwise:
+            self.do(desk.learn_models())
+        agent = desk.standing.session.agent if desk.standing else desk.agent
+        self.transcript.greeting = greeting(self._place(), agent, desk.answering)
 
     def draw_bars(self) -> None:
         """The title and the line under the box."""
@@ -349,37 +365,3 @@ class AgiApp(BoxActions, App[str], inherit_bindings=False):
     def _fatal_error(self) -> None:
         """A fault of ours ends the interface without a page of local values, which may hold anything."""
         self._close_messages_no_wait()
-
-
-def _theme(palette: Palette) -> Theme:
-    return Theme(
-        name=f"agi-{palette.name}",
-        primary=palette.accent,
-        secondary=palette.agent,
-        accent=palette.accent,
-        warning=palette.wait,
-        error=palette.bad,
-        success=palette.ok,
-        foreground=palette.text,
-        background=palette.bg,
-        surface=palette.surface,
-        panel=palette.raised,
-        dark=palette.dark,
-        ansi=palette.native,
-        variables={**_variables(palette), **(_NATIVE if palette.native else {})},
-    )
-
-
-_NATIVE = {
-    "ansi-background": "ansi_default",
-    "ansi-foreground": "ansi_default",
-    "input-cursor-background": "ansi_default",
-    "input-cursor-foreground": "ansi_default",
-    "input-cursor-text-style": "reverse",
-    "input-selection-foreground": "ansi_default",
-}
-"""What the terminal library wants to know where colours are the terminal's own: the cursor is seen without any."""
-
-
-def _variables(palette: Palette) -> dict[str, str]:
-    return {"edge": palette.edge, "line": palette.line, "input-selection-background": palette.sel}

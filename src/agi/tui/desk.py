@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from agi.client.base import Client
+from agi.client.base import Client, ModelList
 from agi.config.daemon import DaemonRecord
 from agi.errors import AgiError, Conflict, NotFound
 from agi.protocol.commands import Approve, Cancel, CreateSession, PostMessage, ResolvePreflight
@@ -34,6 +34,8 @@ BELOW = ("worker_started", "worker_completed", "turn_completed", "turn_failed", 
 """After these, a worker that asked may do so no longer."""
 REACH_BACK = 1000
 """Events before the end that are heard again where a turn runs: the text it is saying is in no message yet."""
+
+Wish = tuple[str, str, str]
 
 
 class Desk:
@@ -65,6 +67,9 @@ class Desk:
         self.busy_since: float | None = None
         self.windows: dict[str, int] = {}
         """How much models take in, by name."""
+        self.answering: ModelList | None = None
+        """Who answers here, once that was asked."""
+        self._asked_about: Wish | None = None
         self.percent: float | None = None
         """How full the window is, as the daemon says."""
         self.drafts = Drafts(daemon, self._pool_changed)
@@ -206,14 +211,33 @@ class Desk:
                 self.standing.pending.pop(answer.tool_call_id, None)
                 self._changed()
 
-    async def learn_windows(self) -> None:
-        """Ask once how much the models take in."""
+    async def learn_models(self) -> None:
+        """Ask how much the models take in, and who answers here."""
+        self._asked_about, self.answering = (wish := self._wish()), None
+        agent, provider, model = wish
         try:
-            listed = await self.client.models()
-        except AgiError:
-            return
+            listed = await self.client.models(agent=agent, provider=provider, model=model)
+        except AgiError as error:
+            listed = ModelList(models=(), default=None, problem=f"{error.message} {error.hint}".rstrip())
         self.windows = {one.id: one.context_window for one in listed.models if one.context_window}
+        if wish == self._asked_about:
+            self.answering = listed
         self._changed()
+
+    @property
+    def answers_otherwise(self) -> bool:
+        """Whether an agent or model is named here that was neither asked about nor found to answer."""
+        if self._asked_about is None:
+            return False
+        found = self.answering.default if self.answering else None
+        known = (self.answering.agent, found.provider, found.model) if self.answering and found else self._asked_about
+        named = zip(self._wish(), self._asked_about, known, strict=True)
+        return any(now not in (asked, answers) for now, asked, answers in named)
+
+    def _wish(self) -> Wish:
+        """The agent, provider and model that the open session names, or the next one will."""
+        at = self.standing.session if self.standing else self
+        return at.agent or "", at.provider or "", at.model or ""
 
     def _mark_pending(self) -> None:
         for id in self.standing.pending if self.standing else ():

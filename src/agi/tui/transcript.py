@@ -20,6 +20,7 @@ from textual.widget import Widget
 from agi.tui.conversation import Conversation
 from agi.tui.drawing import Look, draw, marked, style
 from agi.tui.entries import Entry
+from agi.tui.greeting import Greeting, greeting_lines
 from agi.tui.tokens import DARK, Palette
 
 KEPT = 600
@@ -42,6 +43,8 @@ class Transcript(Widget):
         self.unfolded = False
         self.pinned = True
         """Whether the end is followed."""
+        self.greeting: Greeting | None = None
+        """What is shown while there is no entry."""
         self.has_older = False
         self.wants_older: Callable[[], None] = _nobody
         """Called when the beginning of what is loaded comes into view, and there is more before it."""
@@ -155,6 +158,8 @@ class Transcript(Widget):
 
     def _compose_lines(self) -> list[Strip]:
         entries, height = self.conversation.entries, self.size.height
+        if not entries and self.greeting is not None:
+            return greeting_lines(self.greeting, Look(self.size.width, self.palette))[:height]
         at, line = self._end_place() if self.pinned else self._place()
         if at == 0 and self.has_older:
             self.call_later(self.wants_older)
