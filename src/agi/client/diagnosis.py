@@ -140,8 +140,9 @@ def _sandbox(settings: ClientSettings) -> Finding:
         return broken("sandbox", held.no_commands, "Set sandbox.mode to `auto` to let commands run without one.")
     if held.rung == "none":
         text = f"none: commands run as you, once approved ({'; '.join(held.why)})"
-        return warning("sandbox", text, "On Linux, install bubblewrap; docs/sandbox.md says more.")
+        return warning("sandbox", text, "On Linux, allow user namespaces or install bubblewrap; see docs/sandbox.md.")
     text = f"{held.rung}; network {held.network}; {len(held.gaps)} known gaps (docs/sandbox.md)"
-    if held.rung == "bubblewrap":
+    if held.rung != "landlock":
         return ok("sandbox", text)
-    return warning("sandbox", f"{text} ({'; '.join(held.why)})", "A better one: install bubblewrap.")
+    hint = "A better one: allow user namespaces, or install bubblewrap."
+    return warning("sandbox", f"{text} ({'; '.join(held.why)})", hint)

@@ -13,7 +13,7 @@ class Ground(Struct, frozen=True, kw_only=True):
     trusted: bool = False
     """Whether the user trusts the workspace; only then can something be remembered for it."""
     boundary: str = ""
-    """What holds commands in, such as `bubblewrap`; empty if nothing does."""
+    """What holds commands in, such as `namespaces`; empty if nothing does."""
     network: bool = True
     """Whether commands reach the network."""
     runs: tuple[str, ...] = ()
