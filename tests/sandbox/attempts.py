@@ -462,6 +462,21 @@ def call_in_the_middle_way():
     return in_a_child(lambda: LIBC.syscall(0x40000000 | 39))
 
 
+@attempt
+def say_where_the_first_process_runs():
+    os.sched_setaffinity(1, os.sched_getaffinity(1))
+
+
+@attempt
+def say_how_much_the_first_process_gets():
+    os.setpriority(os.PRIO_PROCESS, 1, os.getpriority(os.PRIO_PROCESS, 1))
+
+
+@attempt
+def say_how_the_first_process_is_scheduled():
+    os.sched_setscheduler(1, os.sched_getscheduler(1), os.sched_getparam(1))
+
+
 def in_a_child(function):
     pid = os.fork()
     if pid == 0:

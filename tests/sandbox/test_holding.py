@@ -1,10 +1,13 @@
 """Names that are kept free: taken while someone needs it, gone afterwards, and never anyone else's."""
 
+import errno
 import fcntl
 import os
 import subprocess
 import sys
 import time
+
+import pytest
 
 from agi.sandbox.holding import hold, is_settled, settled_ctime
 
@@ -26,6 +29,21 @@ def test_the_last_of_several_removes_it(tmp_path):
     assert os.listdir(tmp_path) == ["name"]
     second.release()
     assert os.listdir(tmp_path) == []
+
+
+def test_where_only_we_cannot_take_a_name_that_is_an_error(tmp_path, monkeypatch):
+    """A command might make room on a full disk, and take it; where nobody can, nothing need be held."""
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "mkdir", full)
+    before = os.listdir("/proc/self/fd")
+    with pytest.raises(OSError, match="No space left"):
+        hold(str(tmp_path / "name"))
+
+    assert os.listdir("/proc/self/fd") == before
+    assert hold(str(tmp_path / "missing" / "name")) is None
 
 
 def test_a_name_that_is_not_free_is_left_alone(tmp_path):

@@ -1,12 +1,15 @@
 """What a command sees and may change on the rungs that keep it in."""
 
 import asyncio
+import errno
 import os
 import shutil
 import subprocess
 import sys
 
 import pytest
+
+from agi.errors import Unavailable
 
 SECRET = "a key"
 KEYS = (".ssh/id", ".aws/credentials", ".config/agi/config.json", ".netrc", ".cargo/credentials.toml")
@@ -182,6 +185,34 @@ async def test_in_a_home_folder_what_is_not_there_cannot_be_made(apart, elsewher
     await apart(f"cd {home}; {PLANT}", workspace=elsewhere, env={"HOME": str(home)}, hidden=hidden)
 
     assert os.listdir(home) == ["new"]
+
+
+@pytest.mark.threat("T27")
+async def test_what_is_hidden_is_not_shown_by_moving_a_folder_above_it(apart, elsewhere):
+    """The next command would find it under another name, where nobody looks for it."""
+    for name in (".cargo/credentials.toml", "deep/er/state"):
+        (elsewhere / name).parent.mkdir(parents=True)
+        (elsewhere / name).write_text(SECRET)
+    reach = {"workspace": elsewhere, "env": {"HOME": str(elsewhere)}, "hidden": (elsewhere / "deep/er/state",)}
+
+    await apart("mv .cargo a; mv deep b; mv deep/er deep/c; mkdir -p .cargo deep/er", **reach)
+    result = await apart("cat a/* b/*/* deep/c/* .cargo/* deep/er/*; echo x > deep/er/new", **reach)
+
+    assert SECRET not in result.stdout.head
+    assert (elsewhere / "deep/er/new").exists()
+
+
+async def test_a_disk_without_room_for_what_protects_a_name_runs_nothing(apart, workspace, monkeypatch):
+    """It is said; a command that made room could take the name."""
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("agi.sandbox.holding._make_new", full)
+    with pytest.raises(Unavailable, match="could not be kept from the command: No space left"):
+        await apart("touch ran")
+
+    assert os.listdir(workspace) == []
 
 
 async def test_commands_at_the_same_time_hold_the_names_of_a_home_folder_together(apart, elsewhere):

@@ -34,7 +34,12 @@ def test_what_the_killed_have_left_is_removed_and_nothing_else(tmp_path):
     left = killed.stdout.strip()
     used = make_folder(env)
     number = os.path.basename(left).split("-")[1]
-    others = [tmp_path / f"agi-{number}", tmp_path / "agi-bench-0123456789abcdef", tmp_path / f"agi-{number}-short"]
+    others = [
+        tmp_path / f"agi-{number}",
+        tmp_path / f"agi-{number}-benchmark-output",
+        tmp_path / "agi-bench-0123456789abcdef",
+        tmp_path / f"agi-{number}-short",
+    ]
     for other in others:
         other.mkdir()
     (tmp_path / f"agi-{number}-0123456789abcdef").symlink_to(tmp_path / "elsewhere")

@@ -128,6 +128,18 @@ def test_no_device_is_made_and_no_terminal_typed_into(machine):
     assert machine.says("ioctl", 0, 0x5401) == ALLOW
 
 
+@pytest.mark.threat("T32")
+def test_who_sees_a_command_through_is_not_made_to_wait(machine):
+    """Its share of the machine is not the command's to say; that of others is."""
+    of_process = ("sched_setparam", "sched_setscheduler", "sched_setattr", "sched_setaffinity", "prlimit64")
+    for name in of_process:
+        assert machine.says(name, 1) == machine.says(name, 1 | 1 << 32) == refuse(errno.EPERM), name
+        assert machine.says(name, 0) == machine.says(name, 2) == ALLOW, name
+    for name in ("setpriority", "ioprio_set"):
+        assert machine.says(name, 0, 1) == refuse(errno.EPERM), name
+        assert machine.says(name, 1, 0) == machine.says(name, 1, 7) == ALLOW, name
+
+
 def test_an_unknown_processor_has_no_filter():
     """It is said as a gap, not guessed."""
     assert build_filter("pdp11", OFFLINE) is None

@@ -116,6 +116,7 @@ async def test_an_approval_does_not_hold_where_less_holds_the_command(place, mon
     posted = await place.say("go")
     asked = data(await place.heard("approval_requested"))
     await place.harness.close()
+    monkeypatch.setattr("agi.sandbox.ladder.find_namespaces", lambda helper: None)
     monkeypatch.setattr("agi.sandbox.ladder.find_trusted", lambda name, path: None)
     monkeypatch.setattr("agi.sandbox.ladder.landlock_version", lambda: 0)
     await place.open()

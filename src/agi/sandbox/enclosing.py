@@ -142,6 +142,7 @@ def _build_devices(devices: list[tuple[bytes, int]], size: int) -> None:
     _mount_empty(b"/dev", size)
     for path, tree in devices:
         os.close(os.open(path, _NEW, 0o666))
+        restrict(tree, NO_SET_UID)
         put_at(tree, path)
         os.close(tree)
     for name, target in _LINKS.items():

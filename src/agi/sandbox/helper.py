@@ -21,6 +21,7 @@ from pathlib import Path
 import agi
 from agi.sandbox.line import Line
 from agi.sandbox.saying import ASK, ENDED_ALL, KILL, LEAVE
+from agi.sandbox.survivors import end_at_once
 
 _ROOT = str(Path(agi.__file__).parents[1])
 _BOOT = "import sys; sys.path.append(sys.argv[2]); from agi.sandbox.nursery import main; main()"
@@ -68,7 +69,7 @@ class Held:
                 if not self._is_first:
                     os.kill(self.pid, signal.SIGCONT)  # a command that may do what we may can have stopped it
                 elif number == signal.SIGKILL and not self.line.wait(0):  # while it holds the line, the number is its
-                    os.kill(self.pid, signal.SIGKILL)
+                    end_at_once(self.pid)
         return True
 
 

@@ -8,6 +8,7 @@ died, across processes; the last user removes it. May import: nothing of ours.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import stat
@@ -22,6 +23,10 @@ _MAKE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _MARK_NS = 1_000_000_000
 """When what we make says it was last changed: one second into 1970, which nothing else says of itself."""
 _ATTEMPTS = 50
+_FOR_EVERYBODY = frozenset(
+    (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ENXIO)
+)
+"""Why nobody of this user could make something under a name."""
 
 
 class Held:
@@ -98,19 +103,33 @@ def is_settled() -> bool:
 
 
 def hold(path: str, content: bytes | None = None) -> Held | None:
-    """Take a name that is free, with an empty folder or a file; None if it is not free, or nobody could take it."""
+    """Take a name that is free, with an empty folder or a file; None if it is not free, or nobody could take it.
+
+    Raises `OSError` if only we could not, as on a full disk: a command might make room and take it.
+    """
     folder, name = os.path.split(path)
     if _is_somebodys(path):
         return None
     try:
         parent = os.open(folder, _FOLDER)
-    except OSError:
+    except OSError as problem:
+        _refuse_unless_nobody_could(problem)
         return None
-    fd = _taken(parent, name, content)
+    try:
+        fd = _taken(parent, name, content)
+    except OSError:
+        os.close(parent)
+        raise
     if fd is None:
         os.close(parent)
         return None
     return Held(parent, name, fd)
+
+
+def _refuse_unless_nobody_could(problem: OSError) -> None:
+    """Pass over what keeps everybody from taking a name; what keeps only us, such as a full disk, is an error."""
+    if problem.errno not in _FOR_EVERYBODY:
+        raise problem
 
 
 def is_stub(path: str) -> bool:
@@ -136,7 +155,8 @@ def _taken(parent: int, name: str, content: bytes | None) -> int | None:
             fd = os.open(name, _LOOK, dir_fd=parent)
         except FileNotFoundError:
             continue  # its last user has just removed it
-        except OSError:
+        except OSError as problem:
+            _refuse_unless_nobody_could(problem)
             return None
         if _is_locked(fd) and _is_still(parent, name, fd):
             if _is_ours(fd):

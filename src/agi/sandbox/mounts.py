@@ -76,7 +76,11 @@ class Mounts:
 
         To be asked first: what stands there may be held by another command, and would go with it.
         """
-        held = hold(path, content)
+        try:
+            held = hold(path, content)
+        except OSError as problem:
+            said = f"{path!r} could not be kept from the command: {problem.strerror}."
+            raise Unavailable(said, hint="Make room on the disk, then try again.", code="sandbox_failed") from problem
         if held is None:
             return False
         self.until_over.callback(held.release)

@@ -71,6 +71,7 @@ def _build(mounts: Mounts, confinement: Confinement, places: Places, env: Mappin
     _build_workspace(mounts, confinement, workspace)
     done = {*outside, f"{workspace}/{OUR_FOLDER}"}
     if not confinement.read_only:
+        _pin_above(mounts, workspace, (*places.hidden, *places.frozen, *(path for path, _ in places.free)))
         done |= {path for path, content in places.free if mounts.reserve(path, content)}
     for path in places.hidden:
         if path not in done:
@@ -78,6 +79,25 @@ def _build(mounts: Mounts, confinement: Confinement, places: Places, env: Mappin
     for path in places.frozen:
         if path not in done:
             mounts.show(path)
+
+
+def _pin_above(mounts: Mounts, workspace: str, paths: Sequence[str]) -> None:
+    """Folders of the workspace above what is hidden or frozen become mounts of their own: none can be moved away.
+
+    Otherwise the next command would find under another name what is hidden by its name.
+    """
+    pinned: set[str] = {workspace, f"{workspace}/.git", f"{workspace}/{OUR_FOLDER}"}
+    for path in paths:
+        above: list[str] = []
+        folder = os.path.dirname(path)
+        while within(folder, workspace) and folder not in pinned:
+            above.append(folder)
+            folder = os.path.dirname(folder)
+        for folder in reversed(above):
+            if os.path.islink(folder) or not os.path.isdir(folder):
+                break
+            mounts.open(folder)
+            pinned.add(folder)
 
 
 def _build_scratch(mounts: Mounts, confinement: Confinement, homes: Sequence[str], home: str) -> None:

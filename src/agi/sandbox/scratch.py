@@ -14,6 +14,7 @@ from contextlib import suppress
 _USUAL = "/tmp"  # noqa: S108 - a folder in it is made by a name nobody can guess, for us alone
 _PREFIX = "agi-"
 _CHANCE = 8
+_HEX = frozenset("0123456789abcdef")
 _MOST = 10_000
 """How many names are looked at; whoever keeps more there clears up in other ways."""
 
@@ -43,7 +44,12 @@ def sweep(env: Mapping[str, str]) -> None:
 def _is_left(entry: os.DirEntry[str]) -> bool:
     owner, _, chance = entry.name.removeprefix(_PREFIX).partition("-")
     is_ours = entry.name.startswith(_PREFIX) and owner.isdecimal() and len(chance) == _CHANCE * 2
-    if not is_ours or os.path.exists(f"/proc/{owner}") or not os.path.exists("/proc/self"):
+    if (
+        not is_ours
+        or not _HEX.issuperset(chance)
+        or os.path.exists(f"/proc/{owner}")
+        or not os.path.exists("/proc/self")
+    ):
         return False
     try:
         found = entry.stat(follow_symlinks=False)

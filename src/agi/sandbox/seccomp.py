@@ -42,6 +42,13 @@ _MODES = (("chmod", 1), ("fchmod", 1), ("fchmodat", 2), ("fchmodat2", 2), ("crea
 _OPENS = (("open", 1, 2), ("openat", 2, 3))
 _NODES = (("mknod", 1), ("mknodat", 2))
 """Calls that set a mode, and which of their arguments that is; of those that open, the flags before it."""
+_ABOUT_PROCESSES = (
+    *(("sched_setparam", 0), ("sched_setscheduler", 0), ("sched_setattr", 0), ("sched_setaffinity", 0)),
+    *(("prlimit64", 0), ("setpriority", 1), ("ioprio_set", 1)),
+)
+"""Calls that say how much of the machine a process gets, and which of their arguments says which process."""
+_FIRST = 1
+"""The process that sees a command through, where it has processes of its own: it must not be kept from doing so."""
 _STRETCH = 12
 """How many numbers are asked for one after the other."""
 
@@ -78,6 +85,7 @@ class _Program:
         self._look_into_namespaces()
         self._look_into_modes()
         self._look_into_terminals()
+        self._spare_the_first()
         self._return("allow", _ALLOW)
         self._return("denied", _REFUSE | errno.EPERM)
         self._return("absent", _REFUSE | errno.ENOSYS)
@@ -112,9 +120,9 @@ class _Program:
 
     def _named(self) -> dict[int, str]:
         """Where it goes on for each number that is not simply allowed."""
-        with_modes = (name for name, *_ in (*_MODES, *_OPENS, *_NODES))
+        looked_into = (name for name, *_ in (*_MODES, *_OPENS, *_NODES, *_ABOUT_PROCESSES))
         labels = {**dict.fromkeys(ABSENT, "absent"), **dict.fromkeys(DENIED, "denied")}
-        labels |= {name: f"on {name}" for name in ("socket", "clone", "unshare", "ioctl", *with_modes)}
+        labels |= {name: f"on {name}" for name in ("socket", "clone", "unshare", "ioctl", *looked_into)}
         return {self._numbers[name]: label for name, label in labels.items() if name in self._numbers}
 
     def _find(self, named: Mapping[int, str]) -> None:
@@ -168,6 +176,12 @@ class _Program:
         self._load_argument(1)
         self._jump(_EQUAL, _TYPE_INTO_TERMINAL, yes="denied")
         self._jump(_EQUAL, _TERMINAL_SELECTION, yes="denied", no="allow")
+
+    def _spare_the_first(self) -> None:
+        for name, process in _ABOUT_PROCESSES:
+            self._label(f"on {name}")
+            self._load_argument(process)
+            self._jump(_EQUAL, _FIRST, yes="denied", no="allow")
 
     def _refuse_bits(self, argument: int, bits: int) -> None:
         self._load_argument(argument)

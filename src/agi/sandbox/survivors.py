@@ -31,6 +31,13 @@ def descendants(pid: int) -> set[int]:
     return found
 
 
+def end_at_once(pid: int) -> None:
+    """Kill a process that all below it end with, and these too: they could keep it from coming to its own end."""
+    for one in (pid, *descendants(pid)):
+        with suppress(OSError):
+            os.kill(one, signal.SIGKILL)
+
+
 def marked(marker: str, marks: Collection[str]) -> set[int]:
     """Every process with one of these marks in a variable; slow, since each must be asked."""
     wanted = {f"{marker}={mark}".encode() for mark in marks}

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from agi.sandbox.helper import Held, Helper
 
 
+_END_S = 1.0
+"""How long the end of what was killed is waited for, which takes a millisecond if nobody works against it."""
+
+
 class Wrapped:
     """One start of one command."""
 
@@ -89,6 +93,8 @@ class Wrapped:
     def close(self) -> Aftermath:
         """Give back everything, and say what is known."""
         self.until_started.close()
+        if self._held is not None and self.patience_s == 0:
+            self._held.wait(_END_S)  # a name is not let go while somebody is left who could take it
         try:
             said = self._hear()
             left = LEFT_SOME in said

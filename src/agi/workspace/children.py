@@ -1,7 +1,7 @@
 """A child process in its own session: its pipes read by the event loop, its exit noticed at once, its group ended.
 
 The exit is the leader's, not the end of its pipes, which a process left in the background may hold open for ever.
-Processes that leave the group on purpose are not followed: that takes a sandbox. May import: nothing of ours.
+Processes that leave the group on purpose are not followed: that takes a sandbox. May import: sandbox.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Literal, Protocol
+
+from agi.sandbox.survivors import end_at_once
 
 Channel = Literal["stdout", "stderr"]
 
@@ -160,8 +161,7 @@ class Child:
         inner = self._inner()
         self.signal(signal.SIGKILL)
         if inner is not None:
-            with suppress(OSError):
-                os.kill(inner, signal.SIGKILL)
+            end_at_once(inner)
 
     def _ask_to_end(self) -> None:
         """Where the child only watches over a group of its own, that group is asked: the watcher follows it."""
