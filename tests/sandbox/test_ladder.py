@@ -85,6 +85,15 @@ def test_without_landlock_there_is_nothing_and_that_is_said():
     assert why[1:] == [NOT_INSTALLED, "Landlock: not offered by this kernel"]
 
 
+def test_without_a_place_for_a_temporary_folder_there_is_nothing_and_that_is_said(tmp_path, monkeypatch):
+    """Whoever asks what holds is answered: nothing can be tried out there."""
+    monkeypatch.setattr("agi.sandbox.scratch._USUAL", (str(tmp_path / "missing"),))
+    rung = Ladder({**ENV, "TMPDIR": ""}).rung
+
+    assert (rung.name, rung.confines) == ("none", False)
+    assert rung.why[0].startswith("namespaces: no temporary folder can be made: ")
+
+
 def test_switched_off_is_nothing_too():
     """Then nothing is tried."""
     rung = Ladder(ENV, "off").rung

@@ -53,7 +53,8 @@ def test_what_the_killed_have_left_is_removed_and_nothing_else(tmp_path):
 
 def test_where_no_folder_can_be_made_the_usual_place_is_taken(tmp_path):
     """As where a variable leads nowhere, or is no path."""
-    for odd in ("", "relative", str(tmp_path / "missing")):
+    (no_folder := tmp_path / "program").touch(mode=0o755)
+    for odd in ("", "relative", str(tmp_path / "missing"), str(no_folder)):
         folder = make_folder({"TMPDIR": odd})
         assert os.path.dirname(folder) == os.path.realpath("/tmp")
         remove_folder(folder)

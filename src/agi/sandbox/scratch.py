@@ -11,7 +11,7 @@ import stat
 from collections.abc import Mapping
 from contextlib import suppress
 
-_USUAL = "/tmp"  # noqa: S108 - a folder in it is made by a name nobody can guess, for us alone
+_USUAL = ("/tmp", "/var/tmp")  # noqa: S108 - a folder in it is made by a name nobody can guess, for us alone
 _PREFIX = "agi-"
 _CHANCE = 8
 _HEX = frozenset("0123456789abcdef")
@@ -20,25 +20,36 @@ _MOST = 10_000
 
 
 def make_folder(env: Mapping[str, str]) -> str:
-    """A new folder that is ours alone, by its real path."""
-    folder = os.path.realpath(f"{_temporary(env)}/{_PREFIX}{os.getpid()}-{os.urandom(_CHANCE).hex()}")
-    os.mkdir(folder, 0o700)
-    return folder
+    """A new folder that is ours alone, by its real path, in the first place that takes one."""
+    first: OSError | None = None
+    for place in _places(env):
+        folder = os.path.realpath(f"{place}/{_PREFIX}{os.getpid()}-{os.urandom(_CHANCE).hex()}")
+        try:
+            os.mkdir(folder, 0o700)
+        except OSError as problem:
+            first = first or problem
+            continue
+        return folder
+    raise first or FileNotFoundError("There is no place for temporary files.")
 
 
 def remove_folder(folder: str) -> None:
     """Remove one with all that is in it, as far as that goes; no link is followed."""
-    import shutil  # late: it loads a good deal
+    try:
+        os.rmdir(folder)
+    except OSError:
+        import shutil  # late: it loads a good deal
 
-    shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def sweep(env: Mapping[str, str]) -> None:
     """Remove what those left who are no more."""
-    with suppress(OSError), os.scandir(_temporary(env)) as entries:
-        for _, entry in zip(range(_MOST), entries, strict=False):
-            if _is_left(entry):
-                remove_folder(entry.path)
+    for place in _places(env):
+        with suppress(OSError), os.scandir(place) as entries:
+            for _, entry in zip(range(_MOST), entries, strict=False):
+                if _is_left(entry):
+                    remove_folder(entry.path)
 
 
 def _is_left(entry: os.DirEntry[str]) -> bool:
@@ -58,6 +69,7 @@ def _is_left(entry: os.DirEntry[str]) -> bool:
     return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
 
 
-def _temporary(env: Mapping[str, str]) -> str:
+def _places(env: Mapping[str, str]) -> list[str]:
+    """Where temporary files may be, the wanted place first."""
     wanted = env.get("TMPDIR", "")
-    return wanted if os.path.isabs(wanted) and os.access(wanted, os.W_OK | os.X_OK) else _USUAL
+    return list(dict.fromkeys((*([wanted] if os.path.isabs(wanted) else ()), *_USUAL)))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from agi.sandbox.base import Confinement
@@ -23,7 +24,10 @@ _WRITE_BOTH = '(: >"$1") 2>/dev/null; : >inside'
 def try_out(wrapper: Wrapper, env: Mapping[str, str]) -> str:
     """What is wrong with a rung, in a few words; empty if it lets commands work and keeps them in."""
     sweep(env)
-    folder = make_folder(env)
+    try:
+        folder = make_folder(env)
+    except OSError as error:
+        return f"no temporary folder can be made: {error}"
     inside, outside = f"{folder}/inside", f"{folder}/outside"
     try:
         os.mkdir(inside)
@@ -49,12 +53,10 @@ def _try_in(wrapper: Wrapper, env: Mapping[str, str], inside: str, outside: str)
 
 def _clear(folder: str, inside: str) -> None:
     """Remove what is known to be there; whatever else came about is removed by who takes longer to load."""
-    try:
+    with suppress(OSError):
         os.unlink(f"{inside}/inside")
         os.rmdir(inside)
-        os.rmdir(folder)
-    except OSError:
-        remove_folder(folder)
+    remove_folder(folder)
 
 
 def variants(program: str) -> list[Bubblewrap]:
