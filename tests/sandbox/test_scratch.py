@@ -51,6 +51,23 @@ def test_what_the_killed_have_left_is_removed_and_nothing_else(tmp_path):
     assert set(os.listdir(tmp_path)) == kept
 
 
+def test_what_is_held_stays_whatever_its_number_says(tmp_path):
+    """Somewhere else (a container, a machine) a process of that number runs; once it is no more, its folder goes."""
+    env = {"TMPDIR": str(tmp_path)}
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    made = make_folder(env)
+    elsewhere = f"{tmp_path}/agi-{ended.pid}-{made[-16:]}"
+    os.rename(made, elsewhere)
+
+    sweep(env)
+    held = os.path.exists(elsewhere)
+    remove_folder(made)
+    sweep(env)
+
+    assert (held, os.path.exists(elsewhere)) == (True, False)
+
+
 def test_where_no_folder_can_be_made_the_usual_place_is_taken(tmp_path):
     """As where a variable leads nowhere, or is no path."""
     (no_folder := tmp_path / "program").touch(mode=0o755)

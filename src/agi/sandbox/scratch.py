@@ -1,15 +1,17 @@
 """Folders of ours among everybody's temporary ones, each with the number of the process that made it in its name.
 
-So what a process that was killed has left can be told from what is in use, and the next one removes it. May import:
+So what a process that was killed has left can be told from what is in use, and the next one removes it. A number says
+little where containers or machines share the place, so whoever made a folder also holds a lock on it. May import:
 nothing of ours.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 
 _USUAL = ("/tmp", "/var/tmp")  # noqa: S108 - a folder in it is made by a name nobody can guess, for us alone
 _PREFIX = "agi-"
@@ -17,6 +19,8 @@ _CHANCE = 8
 _HEX = frozenset("0123456789abcdef")
 _MOST = 10_000
 """How many names are looked at; whoever keeps more there clears up in other ways."""
+_HELD: dict[str, int] = {}
+"""What holds the lock on each folder this process has made; it ends with the process, however that ends."""
 
 
 def make_folder(env: Mapping[str, str]) -> str:
@@ -29,6 +33,9 @@ def make_folder(env: Mapping[str, str]) -> str:
         except OSError as problem:
             first = first or problem
             continue
+        with suppress(OSError):  # where there are no locks, the number has to do
+            _HELD[folder] = _opened(folder)
+            fcntl.flock(_HELD[folder], fcntl.LOCK_EX | fcntl.LOCK_NB)
         return folder
     raise first or FileNotFoundError("There is no place for temporary files.")
 
@@ -41,6 +48,9 @@ def remove_folder(folder: str) -> None:
         import shutil  # late: it loads a good deal
 
         shutil.rmtree(folder, ignore_errors=True)
+    held = _HELD.pop(folder, None)
+    if held is not None:
+        os.close(held)
 
 
 def sweep(env: Mapping[str, str]) -> None:
@@ -49,7 +59,8 @@ def sweep(env: Mapping[str, str]) -> None:
         with suppress(OSError), os.scandir(place) as entries:
             for _, entry in zip(range(_MOST), entries, strict=False):
                 if _is_left(entry):
-                    remove_folder(entry.path)
+                    with suppress(OSError), _locked(entry.path):
+                        remove_folder(entry.path)
 
 
 def _is_left(entry: os.DirEntry[str]) -> bool:
@@ -67,6 +78,21 @@ def _is_left(entry: os.DirEntry[str]) -> bool:
     except OSError:
         return False
     return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+
+
+@contextmanager
+def _locked(folder: str) -> Iterator[None]:
+    """While this lasts nobody else holds the folder; an OSError where somebody does, or nobody can."""
+    opened = _opened(folder)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(opened)
+
+
+def _opened(folder: str) -> int:
+    return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
 
 
 def _places(env: Mapping[str, str]) -> list[str]:
