@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agi.testing.box import daemon_in_a_box
 from agi.testing.person import sitting_at
 
 
@@ -26,3 +27,22 @@ async def test_earlier_messages_are_fetched_when_somebody_goes_there(daemon):
 
         texts = [entry.text for entry in person.app.desk.conversation.entries]
         assert texts == [f"message {number:03}" for number in range(230)]
+
+
+async def test_how_full_the_window_is_follows_a_compaction_and_its_undoing(tmp_path):
+    """Whoever made it, and at once."""
+    models = {"script": {"contextWindow": 40_000, "maxOutputTokens": 500}}
+    async with daemon_in_a_box(tmp_path, config={"providers": {"scripted": {"models": models}}}) as daemon:
+        session = await daemon.begin()
+        for _ in range(4):
+            daemon.model.says("word " * 4_000)
+            await (await daemon.ask("question " * 1_000, session_id=session)).answer()
+        daemon.model.says("A short summary.")
+        async with sitting_at(daemon, session_id=session) as person:
+            await daemon.post(f"/v1/sessions/{session}/compact", {})
+            await person.sees(lambda: person.app.desk.percent is not None)
+            short = person.app.desk.percent
+            await daemon.post(f"/v1/sessions/{session}/compact", {"undo": True})
+            await person.sees(lambda: person.app.desk.percent != short)
+
+            assert person.app.desk.percent > short + 20

@@ -30,6 +30,8 @@ PAGE = 100
 """Messages that are fetched at once."""
 LONGEST_PROMPT = 1_000_000
 """Characters that a draft takes as a prompt; a longer one goes the way of messages with files."""
+FILLS = ("turn_completed", "turn_failed", "turn_canceled", "context_compacted", "compaction_undone")
+"""After these, the window is fuller or emptier."""
 BELOW = ("worker_started", "worker_completed", "turn_completed", "turn_failed", "turn_canceled")
 """After these, a worker that asked may do so no longer."""
 REACH_BACK = 1000
@@ -268,7 +270,7 @@ class Desk:
             self.busy_since = time.monotonic()
         elif not standing.is_busy:
             self.busy_since = None
-        if event.type in ("turn_completed", "turn_failed", "turn_canceled", "context_compacted") and not replayed:
+        if event.type in FILLS and not replayed:
             self._measure()
         if (event.type == "worker_waiting" and not replayed) or (standing.asked_below and event.type in BELOW):
             self._look_below()
