@@ -13,7 +13,8 @@ from websockets.asyncio.client import connect as dial
 
 from agi.client.rpc import CallFailed, RpcClient, connect
 from agi.errors import Unavailable
-from agi.models.scripted import Say, Wait
+from agi.models.scripted import Say, Stop, Wait
+from agi.protocol.messages import Usage
 from agi.protocol.resources import Resource
 from agi.sessions.dispatching import Parent
 from agi.testing.box import TOKEN, Daemon, daemon_in_a_box, eventually
@@ -108,6 +109,34 @@ async def test_a_failed_turn_is_told_with_what_to_do_and_the_draft_stays(daemon:
 
     assert (failed["code"], bool(failed["hint"])) == ("script_over", True)
     assert (await hear(rpc, "channel_message", kind="final"))["content"] == "Better."
+
+
+async def test_a_compaction_that_is_undone_is_told_with_how_full_it_is(tmp_path: Path) -> None:
+    """To every client, in the file for people, and to whoever asks: it is all of the conversation again."""
+    models = {"script": {"contextWindow": 40_000, "maxOutputTokens": 500}}
+    async with (
+        daemon_in_a_box(tmp_path, config={"providers": {"scripted": {"models": models}}}) as daemon,
+        connect(daemon.url) as rpc,
+    ):
+        await rpc.call("create_task", title="Work")
+        made = await rpc.call("draft", role="plan", task="work")
+        for number in range(4):
+            used = Usage(input_tokens=20_000 + number, output_tokens=9, requests=1)
+            daemon.model.plays(Say("word " * 4000), Stop(usage=used))
+            await rpc.call("submit_prompt", content="question " * 1000)
+            await hear(rpc, "draft_status", turnCount=number + 1)
+        daemon.model.says("A short summary.")
+        await rpc.call("compact")
+        short = await hear(rpc, "draft_status")
+
+        await daemon.post(f"/v1/sessions/{made['sessionId']}/compact", {"undo": True})
+        whole = await hear(rpc, "draft_status")
+        asked = (await rpc.call("get_draft_status"))["session"]
+        path = ".agents/tasks/work/draft.json"
+        await eventually(lambda: json.loads(daemon.workspace.read(path))["contextPct"] == whole["contextPct"])
+
+    assert short["contextPct"] < 40 < 50 < whole["contextPct"]
+    assert asked["contextPct"] == whole["contextPct"]
 
 
 @pytest.mark.threat("T40")

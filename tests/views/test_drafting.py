@@ -11,6 +11,7 @@ from agi.views.state import SessionState
 CREATED = ev.SessionCreated(id="sess_1", agent="plan", workspace_path="/w", project_path="/w", created_at="t0")
 OPENED = ev.DraftOpened(role="plan", project="p", task_slug="t", task_dir=".agents/tasks/t/", channel_id="rpc")
 STARTED = ev.TurnStarted(message_id="msg_1", agent="plan", provider="p", model="m")
+COMPACTED = ev.ContextCompacted(compaction_id="c", trigger="manual", pre_tokens=70, post_tokens=20)
 DONE = ev.TurnCompleted(message_id="msg_2", stop_reason="end_turn", steps=1, usage=Usage())
 
 
@@ -46,12 +47,19 @@ def test_tokens_are_those_of_the_last_call_of_the_conversation():
 
 def test_after_a_compaction_there_is_room_again():
     """What the next call will be told is known before it is made."""
-    compacted = ev.ContextCompacted(compaction_id="c", trigger="manual", pre_tokens=70, post_tokens=20)
-
-    state = folded(("turn_1", STARTED), ("turn_1", usage(70)), ("turn_1", DONE), (None, compacted))
+    state = folded(("turn_1", STARTED), ("turn_1", usage(70)), ("turn_1", DONE), (None, COMPACTED))
 
     assert state.draft is not None
     assert state.draft.input_tokens == 20
+
+
+def test_after_it_was_undone_it_is_as_full_as_that():
+    """Older logs do not say how full: then it is what it was last."""
+    undone, older = ev.CompactionUndone(compaction_id="c", tokens=75), ev.CompactionUndone(compaction_id="c")
+    before = (("turn_1", STARTED), ("turn_1", usage(70)), (None, COMPACTED))
+    found = [folded(*before, (None, one)) for one in (undone, older)]
+
+    assert [state.draft and state.draft.input_tokens for state in found] == [75, 20]
 
 
 def test_what_happens_after_the_end_changes_nothing():

@@ -29,7 +29,7 @@ BURST = 4
 
 Long enough that many clients of one draft pause too: the more there are, the longer each of them waits for its turn.
 """
-STANDS = ENDINGS | {"draft_opened", "draft_closed", "context_compacted"}
+STANDS = ENDINGS | {"draft_opened", "draft_closed", "context_compacted", "compaction_undone"}
 """After one of these it is told how a draft stands."""
 
 

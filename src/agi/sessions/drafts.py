@@ -217,7 +217,7 @@ class Drafts:
 
     def hear(self, event: ev.Event) -> None:
         """Something happened in a draft's session: what is on disk for people follows."""
-        if event.type in ENDINGS or event.type in ("draft_closed", "context_compacted"):
+        if event.type in ENDINGS or event.type in ("draft_closed", "context_compacted", "compaction_undone"):
             failed = isinstance(event.data, ev.TurnFailed) and event.data.error.code == "internal_error"
             self._write_soon(event.session_id, check=failed)
 

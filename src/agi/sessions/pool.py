@@ -33,6 +33,7 @@ CHANGES = ENDINGS | {
     "approval_denied",
     "model_backed_off",
     "context_compacted",
+    "compaction_undone",
     "session_deleted",
 }
 """The events after which one of them may stand otherwise."""

@@ -142,6 +142,8 @@ def note(draft: DraftState, event: Event, data: EventData) -> None:
             draft.input_tokens, draft.output_tokens = data.usage.input_tokens, data.usage.output_tokens
     elif isinstance(data, ev.ContextCompacted):
         draft.input_tokens = data.post_tokens
+    elif isinstance(data, ev.CompactionUndone):
+        draft.input_tokens = data.tokens or draft.input_tokens
     elif isinstance(data, ev.TurnCompleted | ev.TurnFailed | ev.TurnCanceled):
         draft.last_activity_at = event.ts
         if draft.open_turn == event.turn_id:  # else it was dropped from the queue
