@@ -65,6 +65,16 @@ def test_outputs_that_are_left_out_owe_nothing():
     assert owed(cut("a"), cut("a", pruned=("call_1",)), cut("b")) == 2 * HOLDS
 
 
+def test_after_a_summary_was_undone_or_taken_back_the_same_is_reckoned_as_before_it():
+    """Leaving outputs out owes nothing, and a summary up to the same message is another one."""
+    reverted = ev.ConversationReverted(to="start", to_seq=2, messages=1)
+    for gone in (ev.CompactionUndone(compaction_id="comp_a"), reverted):
+        assert owed(cut("a", "manual"), gone, cut("", pruned=("call_1",))) == 0
+        assert owed(cut("a", "manual"), gone, cut("a")) == HOLDS
+    later = ev.ConversationReverted(to="turn", to_seq=3, messages=1)
+    assert owed(cut("a", "manual"), later, cut("a", pruned=("call_1",))) == 0
+
+
 def test_what_a_person_asked_for_owes_nothing():
     """Nor does it pay for anything."""
     assert owed(cut("a", "manual")) == 0

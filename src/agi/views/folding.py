@@ -17,7 +17,7 @@ from agi.protocol.jobs import Job
 from agi.protocol.sessions import QueuedTurn, SessionStatus
 from agi.views.asking import ASKING
 from agi.views.drafting import DraftState, WorkerState, mark_worker, note
-from agi.views.shortening import SHORTENING
+from agi.views.shortening import SHORTENING, tell_all
 from agi.views.state import SessionState, TurnState
 
 ENDED_JOBS = 8
@@ -200,6 +200,7 @@ def _reverted(state: SessionState, event: Event, data: ev.ConversationReverted) 
     state.exhausted = ""
     state.context_tokens = state.compacted_to = 0
     state.context.reverted(data.to_seq)
+    tell_all(state)
 
 
 def _draft_opened(state: SessionState, event: Event, data: ev.DraftOpened) -> None:

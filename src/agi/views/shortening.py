@@ -11,7 +11,7 @@ from typing import Any
 from agi.protocol import events as ev
 from agi.protocol.compaction import CompactionRequest, CompactionTrigger
 from agi.protocol.events import Event
-from agi.views.compactions import MOST_MARKS
+from agi.views.compactions import MOST_MARKS, in_force
 from agi.views.state import SessionState
 
 HOLDS = 2
@@ -52,6 +52,13 @@ def _undone(state: SessionState, event: Event, data: ev.CompactionUndone) -> Non
     state.compactions = [*state.compactions, (event.seq, data.compaction_id, True)][-MOST_MARKS:]
     state.context_tokens, state.compacted_to = data.tokens, 0
     state.context.compacted()
+    tell_all(state)
+
+
+def tell_all(state: SessionState) -> None:
+    """Something was undone or taken back: where no compaction is left, models are told everything again."""
+    if not in_force(state.compactions, state.reverts):
+        state.told_from = ""
 
 
 # Each handler takes the data type it is listed under, which the table's type cannot say.
