@@ -13,7 +13,7 @@ from agi.client import daemon as module
 from agi.client.daemon import DaemonClient
 from agi.client.find import open_daemon
 from agi.config.daemon import DaemonRecord
-from agi.errors import NotFound, Unavailable
+from agi.errors import Invalid, NotFound, Unavailable
 from agi.protocol.commands import CreateSession, PostMessage
 from agi.protocol.events import Event, Notice
 
@@ -138,3 +138,31 @@ async def test_a_daemon_that_starts_again_elsewhere_is_found_again(here):
         await stream.aclose()
         await other.close()
         await client.close()
+
+
+def says(status: str, body: bytes) -> Answer:
+    """An answer as a whole."""
+    return sends(b"HTTP/1.1 %b\r\ncontent-length: %d\r\n\r\n%b" % (status.encode(), len(body), body))
+
+
+async def test_a_daemon_of_an_older_version_lists_its_models_and_who_answers_is_left_open():
+    """It takes no names: what they would come to is not guessed."""
+    refused = says("422 Unprocessable Entity", b'{"error":{"code":"invalid","message":"`agent` is not known here."}}')
+    listed = says("200 OK", b'{"models":[],"default":{"provider":"p","model":"m","reason":"asked","because":""}}')
+    async with answering(refused, listed) as (client, asked):
+        found = await client.models(agent="build")
+
+    assert asked == ["/v1/models?agent=build", "/v1/models"]
+    assert (found.default, found.problem) == (None, module.OLDER)
+
+
+async def test_what_is_no_name_is_refused_by_a_daemon_of_this_version():
+    """In its own words; without names nothing is asked twice."""
+    refused = says("422 Unprocessable Entity", b'{"error":{"code":"invalid","message":"Too long."}}')
+    listed = says("200 OK", b'{"models":[],"default":null,"agent":"build"}')
+    async with answering(refused, listed, refused) as (client, asked):
+        for names in ({"model": "m" * 300}, {}):
+            with pytest.raises(Invalid, match="Too long"):
+                await client.models(**names)
+
+    assert len(asked) == 3

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agi.client.answers import refusal, resync
 from agi.client.base import UNTOLD, Attached, MessagePage, ModelList, Posted, Trust
@@ -21,7 +22,7 @@ from agi.client.running import running_daemon
 from agi.client.tools import ToolList
 from agi.client.written import encoded, path_of, query, quoted
 from agi.config.daemon import DaemonRecord
-from agi.errors import AgiError, NotFound, Unavailable
+from agi.errors import AgiError, Invalid, NotFound, Unavailable
 from agi.net.http import HttpClient, NetError, Response, Timeouts
 from agi.net.sse import SseEvent, sse_events
 from agi.protocol.checkpoints import Reverted, SessionDiff
@@ -60,6 +61,7 @@ FOLLOW = Timeouts(connect=5.0, first_byte=30.0, idle=60.0)
 PAUSES = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 2.0, 2.0, 2.0)
 """Seconds between attempts to take up a broken stream; then it is given up."""
 PAGE = 500
+OLDER = "The daemon is of an older version and does not say. Started anew it does."
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 T = TypeVar("T")
 
@@ -288,8 +290,17 @@ class DaemonClient:
         return await self._ask("GET", f"{path_of(session_id)}/context" + ("?text=true" if text else ""), ContextReport)
 
     async def models(self, *, agent: str = "", provider: str = "", model: str = "") -> ModelList:
-        """The models that can be asked for."""
-        return await self._ask("GET", f"/v1/models{query(agent=agent, provider=provider, model=model)}", ModelList)
+        """The models that can be asked for; one of an older version takes no names, and says nothing of the default."""
+        named = query(agent=agent, provider=provider, model=model)
+        try:
+            return await self._ask("GET", f"/v1/models{named}", ModelList)
+        except Invalid:
+            if not named:
+                raise
+            listed = await self._ask("GET", "/v1/models", ModelList)
+            if listed.agent:
+                raise
+        return replace(listed, default=None, problem=OLDER)
 
     async def tools(self) -> ToolList:
         """The tools agents can be given."""
