@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Sequence
+
 from agi.views.compactions import in_force, told_otherwise
+from agi.views.segments import END, Revert, Segment, counts, segments
 
 A, B = (10, "comp_a", False), (20, "comp_b", False)
 
@@ -48,5 +52,40 @@ def test_that_holds_also_after_the_conversation_was_taken_back():
     marks = [A, (20, "comp_a", True)]
 
     assert told_otherwise(marks, [(40, 30)]) == [(10, 20)]
-    assert told_otherwise(marks, [(40, 15)]) == [(0, 10), (20, 40)]
-    assert told_otherwise(marks, [(15, 5), (18, 14)]) == [(10, 15), (18, 20)]
+    assert told_otherwise(marks, [(40, 15)]) == [(0, 10)]
+    assert told_otherwise(marks, [(15, 5), (18, 14)]) == [(10, 20)]
+
+
+def test_it_is_so_for_every_place_of_every_conversation():
+    """At each one, what was in force then is compared with what is in force now."""
+    chance = random.Random(7)
+    for _ in range(300):
+        marks, reverts, made = [], [], []
+        for seq in range(10, 200, 10):
+            what = chance.choice(("compacts", "undoes", "reverts", "talks"))
+            if what == "compacts":
+                made.append(f"comp_{seq}")
+                marks.append((seq, made[-1], False))
+            elif what == "undoes" and made:
+                marks.append((seq, chance.choice(made), True))
+            elif what == "reverts":
+                reverts.append((seq, chance.randrange(seq)))
+        now, otherwise = in_force(marks, reverts), told_otherwise(marks, reverts)
+        places = [place for place in range(1, 210) if place % 10 and counts(place, segments(reverts))]
+        if any(undone for _, _, undone in marks):
+            wrong = [one for one in places if counts(one, otherwise) != (in_force(marks, reverts, one) != now)]
+            assert wrong == []
+
+
+def test_many_reverts_cost_little(monkeypatch):
+    """The stretches of the conversation are found once, however often it was taken back."""
+    asked: list[int] = []
+
+    def counted(reverts: Sequence[Revert], end: int = END) -> list[Segment]:
+        asked.append(end)
+        return segments(reverts, end)
+
+    monkeypatch.setattr("agi.views.compactions.segments", counted)
+    told_otherwise([A, (20, "comp_a", True)], [(seq, seq - 1) for seq in range(100, 500)])
+
+    assert len(asked) == 1

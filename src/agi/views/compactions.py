@@ -20,10 +20,31 @@ MOST_MARKS = 64
 
 def in_force(marks: Sequence[Mark], reverts: Sequence[Revert], end: int = END) -> int:
     """The event of the compaction that says what models are told as things stood at `end`; 0 if there is none."""
-    if not marks:
-        return 0
+    return _walked(marks, reverts, end)[-1][1] if marks else 0
+
+
+def told_otherwise(marks: Sequence[Mark], reverts: Sequence[Revert], end: int = END) -> list[Segment]:
+    """Where in the conversation models were told less or more than they are at `end`, where one was undone.
+
+    What was reported there says nothing about what is told now. Where none was undone that is so only before the
+    compaction in force, which says for itself up to which message. What was taken back is nobody's matter: it may be
+    in between.
+    """
+    if not any(undone for _, _, undone in marks):
+        return []
+    walked = _walked(marks, reverts, end)
+    now = walked[-1][1]
+    return [(first, last) for (first, standing), (last, _) in pairwise(walked) if standing != now]
+
+
+def _walked(marks: Sequence[Mark], reverts: Sequence[Revert], end: int) -> list[tuple[int, int]]:
+    """From which event on which compaction is in force, in the conversation as it stood at `end`.
+
+    At a place that is part of it, things stood as those marks before the place say that are part of it, too.
+    """
     kept = segments(reverts, end)
     standing: dict[str, int] = {}
+    found = [(0, 0)]
     for seq, compaction_id, undone in marks:
         if not counts(seq, kept):
             continue
@@ -31,18 +52,5 @@ def in_force(marks: Sequence[Mark], reverts: Sequence[Revert], end: int = END) -
             standing.pop(compaction_id, None)
         else:
             standing[compaction_id] = seq
-    return max(standing.values(), default=0)
-
-
-def told_otherwise(marks: Sequence[Mark], reverts: Sequence[Revert], end: int = END) -> list[Segment]:
-    """The stretches of the log in which models were told less or more than they are at `end`, where one was undone.
-
-    What was reported there says nothing about what is told now. Where none was undone that is so only before the
-    compaction in force, which says for itself up to which message.
-    """
-    if not any(undone for _, _, undone in marks):
-        return []
-    now = in_force(marks, reverts, end)
-    changes = {0, *(mark[0] for mark in marks), *(revert[0] for revert in reverts)}
-    places = [*sorted(seq for seq in changes if seq < end), end]
-    return [(first, last) for first, last in pairwise(places) if in_force(marks, reverts, first) != now]
+        found.append((seq, max(standing.values(), default=0)))
+    return found
