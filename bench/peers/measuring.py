@@ -21,7 +21,7 @@ from bench.peers.playing import Noted, Play, gaps_ms
 STEPS = 20
 CHUNKS = 10_000
 TURNS = 3
-SESSIONS = 20
+SESSIONS = 200
 CROWD, CROWD_STEPS = 20, 10
 SETTLING_S = 1.0
 

@@ -12,7 +12,7 @@ NOT_RANKED = ("request",)
 """Told, but not a race: how long a question is depends on what is in it."""
 
 
-RUN_COMMANDS = ("first_step", "step_cpu", "step_gap", "crowd_cpu", "crowd_wall")
+RUN_COMMANDS = ("called_cpu", "step_cpu", "step_gap", "crowd_cpu", "crowd_wall")
 """Where commands are run, which costs more where they are held in: told like with like, too."""
 
 
