@@ -292,6 +292,18 @@ def connect_to_an_abstract_socket():
 
 
 @attempt
+def send_to_a_unix_socket_by_one_of_a_pair():
+    ours, _ = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    ours.sendto(b"escaped", FACTS["messages"])
+
+
+@attempt
+def connect_one_of_a_pair_to_a_unix_socket():
+    ours, _ = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    ours.connect(FACTS["messages"])
+
+
+@attempt
 def raw_socket():
     socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_TCP)
 
@@ -475,6 +487,11 @@ def say_how_much_the_first_process_gets():
 @attempt
 def say_how_the_first_process_is_scheduled():
     os.sched_setscheduler(1, os.sched_getscheduler(1), os.sched_getparam(1))
+
+
+@attempt
+def say_how_much_all_of_ones_user_get():
+    in_a_child(lambda: os.setpriority(os.PRIO_USER, os.getuid(), 1) or 1)
 
 
 def in_a_child(function):

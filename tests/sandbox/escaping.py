@@ -37,6 +37,9 @@ class World:
         self.udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.udp.bind(("127.0.0.1", 0))
         self.udp.setblocking(False)
+        self.messages = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.messages.bind(str(self.outside / "messages"))
+        self.messages.setblocking(False)
         code = "import signal, time; signal.signal(signal.SIGUSR1, lambda *_: exit(7)); print(1, flush=True);"
         self.victim = subprocess.Popen(
             [sys.executable, "-c", f"{code} time.sleep(99)", "victim-of-this-test"],
@@ -63,13 +66,14 @@ class World:
             "udp": self.udp.getsockname()[1],
             "tcp": tcp.sockets[0].getsockname()[1],
             "unix": str(self.outside / "socket"),
+            "messages": str(self.outside / "messages"),
             "abstract": abstract,
         }
 
     def damage(self) -> list[str]:
         """What was touched, as seen from outside."""
         found = []
-        if sorted(os.listdir(self.outside)) != ["socket", "theirs"] or os.path.exists("/etc/agi-escaped"):
+        if sorted(os.listdir(self.outside)) != ["messages", "socket", "theirs"] or os.path.exists("/etc/agi-escaped"):
             found.append("a file was planted outside")
         if (self.outside / "theirs").read_text() != "theirs":
             found.append("a file outside was changed")
@@ -79,11 +83,12 @@ class World:
             found.append("a file that runs as its owner was left")
         if self.victim.poll() is not None:
             found.append("a process outside was ended")
-        try:
-            self.udp.recv(10)
-            found.append("a packet came out")
-        except BlockingIOError:
-            pass
+        for way_out in (self.udp, self.messages):
+            try:
+                way_out.recv(10)
+                found.append("a packet came out")
+            except BlockingIOError:
+                pass
         self.victim.kill()
         self.victim.wait()
         return found

@@ -86,6 +86,19 @@ def test_sockets_are_made_only_where_they_may_be(machine):
     assert machine.says("socket", netlink, 3, 9, sockets=ONLINE) == refuse(errno.EAFNOSUPPORT)
 
 
+@pytest.mark.threat("T32")
+def test_of_a_pair_of_sockets_neither_can_be_told_to_send_elsewhere(machine):
+    """One for single messages can be, to any socket with a name; those that stay connected are fine."""
+    stream, datagram, raw, sequenced, closes_on_exec = 1, 2, 3, 5, 0o2000000
+    for kind in (stream, sequenced, stream | closes_on_exec, sequenced | closes_on_exec):
+        assert machine.says("socketpair", 1, kind, 0) == ALLOW
+    for kind in (datagram, raw, datagram | closes_on_exec, 4, 0):
+        assert machine.says("socketpair", 1, kind, 0) == refuse(errno.EPERM)
+        assert machine.says("socketpair", 1, kind, 0, sockets=ONLINE) == ALLOW
+    for family in (2, 16, 30, 0):
+        assert machine.says("socketpair", family, stream, 0, sockets=ONLINE) == refuse(errno.EAFNOSUPPORT)
+
+
 def test_the_upper_half_of_an_argument_hides_nothing(machine):
     """The kernel ignores it for these, and so does the filter."""
     assert machine.says("socket", 1 | 1 << 32, 1, 0) == refuse(errno.EPERM)
@@ -138,6 +151,9 @@ def test_who_sees_a_command_through_is_not_made_to_wait(machine):
     for name in ("setpriority", "ioprio_set"):
         assert machine.says(name, 0, 1) == refuse(errno.EPERM), name
         assert machine.says(name, 1, 0) == machine.says(name, 1, 7) == ALLOW, name
+    # "All processes of this user" are the first one too.
+    assert machine.says("setpriority", 2, 0) == machine.says("ioprio_set", 3, 0) == refuse(errno.EPERM)
+    assert machine.says("setpriority", 0, 7) == machine.says("ioprio_set", 2, 7) == ALLOW
 
 
 def test_an_unknown_processor_has_no_filter():

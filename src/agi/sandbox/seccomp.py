@@ -31,6 +31,7 @@ _X32 = 0x40000000
 """On x86_64, the older calling convention's copies of all calls begin here; nothing needs them."""
 
 _AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK = 1, 2, 10, 16
+_SOCKET_TYPE, _STREAM, _SEQUENCED = 0xF, 1, 5
 _NEW_NAMESPACES = 0x7E020000
 _NEW_TIME_NAMESPACE = 0x80
 _SET_UID = 0o4000
@@ -47,6 +48,8 @@ _ABOUT_PROCESSES = (
     *(("prlimit64", 0), ("setpriority", 1), ("ioprio_set", 1)),
 )
 """Calls that say how much of the machine a process gets, and which of their arguments says which process."""
+_ABOUT_USERS = {"setpriority": 2, "ioprio_set": 3}
+"""Those of them whose first argument may say "all of this user", by which word: the first process is one of these."""
 _FIRST = 1
 """The process that sees a command through, where it has processes of its own: it must not be kept from doing so."""
 _STRETCH = 12
@@ -59,7 +62,7 @@ class Sockets(Struct, frozen=True, kw_only=True):
     internet: bool
     """TCP and UDP, of either version; only where a network of its own or the policy keeps it in."""
     unix: bool
-    """Unix sockets with a name; connected pairs are always fine."""
+    """Unix sockets with a name; pairs that stay connected are always fine."""
 
 
 @cache
@@ -82,6 +85,7 @@ class _Program:
         self._jump(_AT_LEAST, _X32, yes="kill")
         self._find(self._named())
         self._look_into_sockets(sockets)
+        self._look_into_pairs(sockets)
         self._look_into_namespaces()
         self._look_into_modes()
         self._look_into_terminals()
@@ -122,7 +126,8 @@ class _Program:
         """Where it goes on for each number that is not simply allowed."""
         looked_into = (name for name, *_ in (*_MODES, *_OPENS, *_NODES, *_ABOUT_PROCESSES))
         labels = {**dict.fromkeys(ABSENT, "absent"), **dict.fromkeys(DENIED, "denied")}
-        labels |= {name: f"on {name}" for name in ("socket", "clone", "unshare", "ioctl", *looked_into)}
+        others = ("socket", "socketpair", "clone", "unshare", "ioctl")
+        labels |= {name: f"on {name}" for name in (*others, *looked_into)}
         return {self._numbers[name]: label for name, label in labels.items() if name in self._numbers}
 
     def _find(self, named: Mapping[int, str]) -> None:
@@ -147,6 +152,17 @@ class _Program:
         self._jump(_EQUAL, _AF_NETLINK, no="unsupported")
         self._load_argument(2)
         self._jump(_EQUAL, 0, yes="allow", no="unsupported")
+
+    def _look_into_pairs(self, sockets: Sockets) -> None:
+        self._label("on socketpair")
+        self._load_argument(0)
+        self._jump(_EQUAL, _AF_UNIX, no="unsupported")
+        self._load_argument(1)
+        self._code.append((_AND, _SOCKET_TYPE, "", ""))
+        for kind in (_STREAM, _SEQUENCED):
+            self._jump(_EQUAL, kind, yes="allow")
+        # One of a pair that sends single messages can be told to send them elsewhere, to a socket with a name.
+        self._code.append((_RETURN, _ALLOW if sockets.unix else _REFUSE | errno.EPERM, "", ""))
 
     def _look_into_namespaces(self) -> None:
         for name, flags in (("clone", _NEW_NAMESPACES), ("unshare", _NEW_NAMESPACES | _NEW_TIME_NAMESPACE)):
@@ -180,6 +196,9 @@ class _Program:
     def _spare_the_first(self) -> None:
         for name, process in _ABOUT_PROCESSES:
             self._label(f"on {name}")
+            if name in _ABOUT_USERS:
+                self._load_argument(0)
+                self._jump(_EQUAL, _ABOUT_USERS[name], yes="denied")
             self._load_argument(process)
             self._jump(_EQUAL, _FIRST, yes="denied", no="allow")
 
