@@ -130,6 +130,16 @@ async def test_of_our_folder_only_what_belongs_to_the_project_is_seen(apart, wor
     assert (ours / "agents.json").read_text() == "{}"
 
 
+@pytest.mark.threat("T27")
+async def test_a_file_in_the_place_of_our_folder_is_not_made_a_folder(confined, workspace):
+    """A repository may hold one by that name, which is no reason to let a command make settings there."""
+    (workspace / ".agi").write_text("theirs")
+
+    await confined("rm .agi; mv .agi x; mkdir .agi; echo '{}' > .agi/config.json; echo x > .agi")
+
+    assert (workspace / ".agi").read_text() == "theirs"
+
+
 async def test_a_tool_of_the_projects_can_be_shown_to_be_run(apart, workspace):
     """What lies in a hidden folder can be named as readable."""
     tool = workspace / ".agi/private/tool.py"

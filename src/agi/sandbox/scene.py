@@ -143,7 +143,11 @@ def _protect_file(mounts: Mounts, path: str) -> None:
 def _protect_ours(mounts: Mounts, folder: str, confinement: Confinement) -> None:
     if not confinement.read_only and mounts.reserve(folder):
         return
-    if not os.path.islink(folder) and os.path.isdir(folder):
+    if os.path.islink(folder) or not os.path.lexists(folder):
+        return
+    if not os.path.isdir(folder):
+        mounts.show(folder)  # else it could be made the folder it should be
+    else:
         mounts.empty(folder)
         for name in _SHOWN_OF_OURS:
             path = f"{folder}/{name}"
