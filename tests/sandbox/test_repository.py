@@ -1,7 +1,10 @@
 """A repository in a sandbox: work goes on, and nothing is left that runs later."""
 
+import asyncio
 import os
 import subprocess
+import threading
+from contextlib import suppress
 
 import pytest
 
@@ -177,6 +180,41 @@ async def test_a_submodule_can_be_committed_to(apart, repository, tmp_path):
 
     assert result.stdout.head == "inside\n"
     assert "x.y" not in git("config", "--list", cwd=sub)
+
+
+PIPES = {
+    "in the place of the index": ("rm .git/index; mkfifo .git/index", ".git/index"),
+    "beside the index": ("mkfifo .git/sharedindex.x", ".git/sharedindex.x"),
+    "that seems to lead back": ("mkfifo ../.git/modules/sub/gitdir", "../.git/modules/sub/gitdir"),
+}
+
+
+@pytest.mark.threat("T35")
+@pytest.mark.parametrize("pipe", PIPES)
+def test_a_pipe_is_not_waited_for(apart, repository, pipe):
+    """Nobody writes to it, and the daemon that read it would stand still for everybody."""
+    plant, path = PIPES[pipe]
+    if path.startswith(".."):
+        git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(repository), "sub", cwd=repository)
+    folder = repository / "sub" if path.startswith("..") else repository
+    said = []
+
+    async def two():
+        said.append(await apart(plant, workspace=folder))
+        said.append(await apart("echo again", workspace=folder))
+
+    one = threading.Thread(target=asyncio.run, args=(two(),))
+    one.start()
+    one.join(20)
+    waits = one.is_alive()
+    while one.is_alive():
+        with suppress(OSError):  # unless somebody reads it
+            os.close(os.open(folder / path, os.O_WRONLY | os.O_NONBLOCK))
+        one.join(0.1)
+
+    assert not waits
+    assert (folder / path).is_fifo()
+    assert said[1].stdout.head == "again\n"
 
 
 async def test_a_pointer_to_a_folder_that_does_not_point_back_opens_nothing(apart, workspace, elsewhere):

@@ -1,7 +1,7 @@
 """Which folders of a repository git takes for repositories of their own, as its index says.
 
 In these git starts itself when it is asked for the state of the whole, so they are found whatever else is in the
-workspace. Reads bytes, starts nothing. May import: nothing of ours.
+workspace. Reads bytes, starts nothing. May import: sandbox.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from functools import lru_cache
+
+from agi.sandbox.stepping import beginning
 
 _LARGEST = 64 << 20
 _MOST = 1_000
@@ -48,8 +50,7 @@ def _links(path: str, stamp: tuple[int, int, int]) -> tuple[tuple[str, ...], boo
     """The same while the file is the same; `stamp` tells one from another."""
     if stamp[2] > _LARGEST:
         return (), False
-    with open(path, "rb") as file:
-        data = file.read(_LARGEST)
+    data = beginning(path, _LARGEST)
     if _LINK not in data:
         return (), True
     found: set[str] = set()

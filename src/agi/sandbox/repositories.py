@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from agi.sandbox.homes import within
 from agi.sandbox.settings import dangers
-from agi.sandbox.stepping import opened
+from agi.sandbox.stepping import beginning
 
 MOST_FOLDERS = 30_000
 FIRST_S, LONGEST_S = 0.2, 0.03
@@ -29,7 +29,6 @@ _LARGEST_HOOK = 1 << 20
 _LONGEST_NAME = 8_192
 _POINTER = b"gitdir: "
 _MOST_HOOKS = 200
-_FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _SKIPPED = (".git", ".agi")
 """What is protected by other means at the top of a workspace."""
 
@@ -185,8 +184,7 @@ def _resolved(folder: str, place: bytes) -> str:
 
 def _head(path: str, size: int) -> bytes | None:
     try:
-        with opened(os.open(path, _FILE)) as fd:
-            return os.read(fd, size) if stat.S_ISREG(os.fstat(fd).st_mode) else None
+        return beginning(path, size)
     except OSError:
         return None
 

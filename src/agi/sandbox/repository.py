@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable
-from pathlib import Path
 
 from agi.sandbox.mounts import Mounts
+from agi.sandbox.stepping import beginning
 
 _LONGEST_READ = 64 * 1024
 _NO_OTHER_FOLDER = b".\n"
@@ -113,7 +113,6 @@ def _work_tree(folder: str) -> str:
 
 def _read(path: str) -> str:
     try:
-        with Path(path).open("rb") as file:
-            return file.read(_LONGEST_READ).decode(errors="replace").strip()
+        return beginning(path, _LONGEST_READ).decode(errors="replace").strip()
     except OSError:
         return ""

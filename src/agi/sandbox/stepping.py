@@ -1,4 +1,4 @@
-"""Steps from folder to folder that follow no link, and ways to set a file aside and to put one back.
+"""Steps from folder to folder that follow no link, and ways to read a file, to set one aside and to put one back.
 
 What a command planted must not lead us out. May import: nothing of ours.
 """
@@ -6,11 +6,13 @@ What a command planted must not lead us out. May import: nothing of ours.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -30,6 +32,14 @@ def beneath(root: int, folder: str) -> int:
         with opened(fd):
             fd = os.open(name, FOLDER, dir_fd=fd)
     return fd
+
+
+def beginning(path: str, most: int) -> bytes:
+    """The first bytes of a file; raises `OSError` for anything else, such as a pipe, for which one would wait."""
+    with open(os.open(path, _FILE), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(f"{path!r} is no file")
+        return file.read(most)
 
 
 def set_aside(parent: int, name: str) -> str:
