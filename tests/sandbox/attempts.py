@@ -420,6 +420,18 @@ def create_a_file_that_runs_as_its_owner():
 
 
 @attempt
+def change_a_device_that_is_everybodys():
+    os.chmod("/dev/null", os.stat("/dev/null").st_mode & 0o7777)
+    return "said anew what its mode is"
+
+
+@attempt
+def change_the_times_of_a_device_that_is_everybodys():
+    os.utime("/dev/full", ns=(os.stat("/dev/full").st_atime_ns, os.stat("/dev/full").st_mtime_ns))
+    return "said anew what they are"
+
+
+@attempt
 def steer_the_kernel():
     os.close(os.open("/proc/sys/kernel/core_pattern", os.O_WRONLY))
 

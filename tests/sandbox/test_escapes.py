@@ -23,10 +23,13 @@ MEANS_NOTHING = {
     "landlock": set(),
 }
 """What works inside, on things of one's own: nothing of it is seen outside, which is looked at too."""
+OF_DEVICES = ("change_a_device_that_is_everybodys", "change_the_times_of_a_device_that_is_everybodys")
 KNOWN = {
     "namespaces": {},
-    "bubblewrap": {},
-    "landlock": {"change_a_mode_outside": "The mode, owner and times of files outside"},
+    "bubblewrap": dict.fromkeys(OF_DEVICES, "the mode and times of the machine's /dev/null and its like"),
+    "landlock": dict.fromkeys(
+        ("change_a_mode_outside", *OF_DEVICES), "The mode, owner and times of files outside can be changed"
+    ),
 }
 """What gets past, and how the rung says so of itself."""
 

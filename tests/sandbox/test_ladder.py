@@ -52,13 +52,14 @@ def test_the_first_rung_is_taken_where_it_works():
 
 @pytest.mark.threat("T36")
 def test_where_we_may_not_make_namespaces_bubblewrap_is_taken(monkeypatch):
-    """It may where we may not, and holds the same."""
+    """It may where we may not, and holds the same, but for root what is root's of the machine's devices."""
     ladder_on("bubblewrap")
     monkeypatch.setattr("agi.sandbox.namespaces.Namespaces._plan", lambda *_: {"clone": 0xFFFF, "namespaces": 0})
 
     rung = Ladder(ENV).rung
 
-    assert (rung.name, rung.gaps) == ("bubblewrap", ladder_on("namespaces").rung.gaps)
+    more = [gap for gap in rung.gaps if gap not in ladder_on("namespaces").rung.gaps]
+    assert (rung.name, ["/dev/null" in gap for gap in more]) == ("bubblewrap", [True] if os.getuid() == 0 else [])
     assert rung.why == ("namespaces: no process could be made: Function not implemented",)
 
 

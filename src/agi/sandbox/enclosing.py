@@ -20,6 +20,7 @@ from agi.sandbox.mounting import (
     NO_SET_UID,
     READ_ONLY,
     SHOWN,
+    USABLE_DEVICE,
     be_alone,
     find,
     freeze_at,
@@ -142,7 +143,7 @@ def _build_devices(devices: list[tuple[bytes, int]], size: int) -> None:
     _mount_empty(b"/dev", size)
     for path, tree in devices:
         os.close(os.open(path, _NEW, 0o666))
-        restrict(tree, NO_SET_UID)
+        restrict(tree, USABLE_DEVICE)
         put_at(tree, path)
         os.close(tree)
     for name, target in _LINKS.items():

@@ -131,6 +131,8 @@ class Ladder:
                 gaps.append("As root, the number of processes is not limited.")
         if platform.machine() not in PROCESSORS:
             gaps.append("System calls are not filtered on this kind of processor.")
+        if bubblewrap is not None and os.getuid() == 0:
+            gaps.append("As root, the mode and times of the machine's /dev/null and its like can be changed.")
         if bubblewrap is not None and not bubblewrap.can_bind_descriptors:
             gaps.append("This bubblewrap is old: commands that run at the same time could trick each other's sandbox.")
         return tuple(gaps)

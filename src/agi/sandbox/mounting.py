@@ -30,7 +30,11 @@ HARMLESS = NO_SET_UID | NO_DEVICES
 SHOWN = HARMLESS | READ_ONLY
 """What is taken from every mount of the machine, and from those that may only be looked at."""
 
-_ATTRIBUTES = {flags: (ctypes.c_uint64 * 4)(flags, 0, 0, 0) for flags in (READ_ONLY, NO_SET_UID, HARMLESS, SHOWN)}
+USABLE_DEVICE = NO_SET_UID | READ_ONLY
+"""From a device as well: it is written to all the same, but nobody says whose it is and who may use it."""
+
+_KNOWN = (READ_ONLY, HARMLESS, SHOWN, USABLE_DEVICE)
+_ATTRIBUTES = {flags: (ctypes.c_uint64 * 4)(flags, 0, 0, 0) for flags in _KNOWN}
 _HOW = (ctypes.c_uint64 * 3)(_LOOK, 0, _NO_LINKS)
 
 _libc = ctypes.CDLL(None, use_errno=True)
