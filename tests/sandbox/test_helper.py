@@ -256,6 +256,21 @@ def test_nonsense_on_the_line_is_the_end_of_one_that_was_killed(said):
     assert held.returncode == -signal.SIGKILL
 
 
+@pytest.mark.threat("T27")
+def test_a_first_process_that_has_hung_up_is_waited_for():
+    """What is in its namespace lives as long as it does, and could still take a name that is given free."""
+    line = Line()
+    first = subprocess.Popen(["sleep", "60"])
+    held = Held(first.pid, line, is_first=True)
+    line.theirs.close()
+
+    assert held.wait(0.1) is None
+    first.kill()
+    assert held.wait(20) == -signal.SIGKILL
+    first.wait()
+    line.close()
+
+
 def test_who_talks_without_end_is_not_listened_to_without_end():
     """The daemon has others to listen to; what a holder has to say is a few bytes."""
     line = Line()

@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -49,9 +50,25 @@ class Held:
 
     def wait(self, seconds: float | None = None) -> int | None:
         """Wait for its end, and say how the command ended; minus a signal's number if that ended it."""
-        if self.returncode is None and self.line.wait(seconds):
+        until = None if seconds is None else time.monotonic() + seconds
+        if self.returncode is None and self.line.wait(seconds) and self._is_over(until):
             self.collect()
         return self.returncode
+
+    def _is_over(self, until: float | None) -> bool:
+        """Hung up is not yet over: a first process does that before it ends, and others when it has ended."""
+        if not self._is_first:
+            return True
+        try:
+            end = os.pidfd_open(self.pid)
+        except (AttributeError, OSError):
+            return True  # it has been collected
+        try:
+            poll = select.poll()
+            poll.register(end, select.POLLIN)
+            return bool(poll.poll(None if until is None else max(until - time.monotonic(), 0) * 1000))
+        finally:
+            os.close(end)
 
     def collect(self) -> None:
         """It has ended: what it said last tells how; one that said nothing, or nothing that makes sense, was killed."""
