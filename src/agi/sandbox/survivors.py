@@ -25,9 +25,21 @@ def descendants(pid: int) -> set[int]:
     found: set[int] = set()
     edge = [pid]
     while edge:
-        fresh = _children(edge.pop()) - found
+        fresh = children(edge.pop()) - found
         found |= fresh
         edge.extend(fresh)
+    return found
+
+
+def children(pid: int) -> set[int]:
+    """Every process that one has started and not yet collected, as far as the kernel lists them."""
+    found: set[int] = set()
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return found
+    for thread in threads:
+        found.update(map(int, _read(f"/proc/{pid}/task/{thread}/children").split()))
     return found
 
 
@@ -60,17 +72,6 @@ def end_marked(marker: str, marks: Collection[str]) -> int:
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
     return len(seen)
-
-
-def _children(pid: int) -> set[int]:
-    children: set[int] = set()
-    try:
-        threads = os.listdir(f"/proc/{pid}/task")
-    except OSError:
-        return children
-    for thread in threads:
-        children.update(map(int, _read(f"/proc/{pid}/task/{thread}/children").split()))
-    return children
 
 
 def _read(path: str) -> bytes:

@@ -6,6 +6,8 @@ Who starts it calls `started` once it runs and `close` once it is over, or never
 from __future__ import annotations
 
 import os
+import select
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from agi.sandbox.base import Aftermath, Confinement
 from agi.sandbox.saying import ENDED_ALL, LEFT_SOME, STARTED
+from agi.sandbox.survivors import children
 
 if TYPE_CHECKING:
     from agi.sandbox.helper import Held, Helper
@@ -47,6 +50,8 @@ class Wrapped:
         self._held: Held | None = None
         self._report = -1
         self._leave = -1
+        self._inner: list[int] = []
+        """Those inside with whom all there ends, where who started them may end before."""
         self._said = b""
 
     def hold(self, helper: Helper, order: Mapping[str, object]) -> None:
@@ -93,8 +98,7 @@ class Wrapped:
     def close(self) -> Aftermath:
         """Give back everything, and say what is known."""
         self.until_started.close()
-        if self._held is not None and self.patience_s == 0:
-            self._held.wait(_END_S)  # a name is not let go while somebody is left who could take it
+        self._wait_for_end()  # a name is not let go while somebody is left who could take it
         try:
             said = self._hear()
             left = LEFT_SOME in said
@@ -105,6 +109,21 @@ class Wrapped:
             return Aftermath(started=says_nothing or STARTED in said, leftovers=left, notes=notes)
         finally:
             self.until_over.close()
+
+    def _wait_for_end(self) -> None:
+        if self._held is not None and self.patience_s == 0:
+            self._held.wait(_END_S)
+        until = time.monotonic() + _END_S
+        while self._inner:
+            poll = select.poll()
+            poll.register(self._inner.pop(), select.POLLIN)
+            poll.poll(max(until - time.monotonic(), 0) * 1000)
+
+    def _hold_on_to_inner(self, pid: int) -> None:
+        for first in children(pid):
+            with suppress(AttributeError, OSError):  # an older system, or it has just ended
+                self._inner.append(os.pidfd_open(first))
+                self.until_over.callback(os.close, self._inner[-1])
 
     def _share(self, ours: int, inner: int) -> None:
         self.until_over.callback(os.close, ours)
@@ -129,6 +148,7 @@ class Wrapped:
         def answer() -> None:
             waiting.close()
             if STARTED in self._hear():
+                self._hold_on_to_inner(pid)
                 with suppress(OSError):
                     self.give_leave()
 
