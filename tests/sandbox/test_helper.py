@@ -215,6 +215,20 @@ def test_a_process_that_was_forked_from_ours_has_a_helper_of_its_own(workspace):
     assert sorted(said.stdout.split()) == ["False", "True"]
 
 
+def test_a_daemon_that_was_started_to_ignore_its_children_still_hears_of_commands(workspace):
+    """Some supervisors ignore SIGCHLD, which is inherited; nobody can be waited for then."""
+    code = (
+        "import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n"
+        "from pathlib import Path; from agi.sandbox.helper import Helper\n"
+        f"order = {{**{ORDER!r}, 'argv': ['/bin/sh', '-c', 'exit 3']}}\n"
+        f"helper = Helper(); held = helper.start(order, cwd=Path({str(workspace)!r}), streams=[1, 2])\n"
+        "held.begin(); print(held.wait(10)); held.line.close(); helper.close()\n"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+
+    assert said.stdout == "3\n"
+
+
 def test_many_threads_may_ask_at_once(cell):
     """Each with an event loop of its own; one that ends takes no other's command along."""
     found = []

@@ -37,6 +37,8 @@ def main() -> NoReturn:
         os._exit(0)
     door.send(str(os.getpid()).encode())
     gc.disable()
+    # Who started the daemon may have had it ignored, which is inherited, and then nobody can be waited for.
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_BLOCK, WATCHED)
     signals = signal_descriptor(WATCHED)
     poll = select.poll()
