@@ -104,6 +104,23 @@ async def test_a_command_never_runs_on_another_rung_than_it_was_judged_on(
     assert Cell(falling, Confinement(workspace=workspace)).rung.name != "bubblewrap"
 
 
+@pytest.mark.threat("T36")
+async def test_where_no_namespaces_are_to_be_had_any_more_the_next_cell_finds_out_what_holds(workspace, monkeypatch):
+    """They can be switched off while the daemon runs: what runs next is judged by what works then."""
+    ladder_on("namespaces")
+    ladder = Ladder(ENV, tried=["namespaces"])
+    cell = Cell(ladder, Confinement(workspace=workspace))
+    assert cell.rung.name == "namespaces"
+    monkeypatch.setattr("agi.sandbox.namespaces.Namespaces._plan", lambda *_: {"clone": 0xFFFF, "namespaces": 0})
+
+    with pytest.raises(OSError, match="Function not implemented"):
+        await run_command("touch ran", cwd=workspace, timeout_s=20, env=ENV, on_output=lambda *_: None, cell=cell)
+
+    assert not (workspace / "ran").exists()
+    assert Cell(ladder, Confinement(workspace=workspace)).rung.name == "none"
+    ladder.close()
+
+
 async def test_one_that_was_never_asked_for_its_rung_does_not_fall_either(falling, workspace, tmp_path, monkeypatch):
     """Trying again is no new judgment."""
     fall(tmp_path, monkeypatch, landlock=False)

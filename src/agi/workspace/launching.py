@@ -95,8 +95,10 @@ def launch(
             start=wrapped.start,
         )
         wrapped.started(child.pid)
-    except BaseException:
+    except BaseException as problem:
         wrapped.close()
+        if isinstance(problem, OSError) and problem.errno is None:
+            cell.ladder.failed()  # said by who makes its processes, not by the system about something of ours
         raise
     return Launched(child, wrapped, cell)
 
