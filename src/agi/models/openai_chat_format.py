@@ -20,6 +20,7 @@ from agi.models.base import ModelRequest
 from agi.models.openai_chat_parts import Content, content_of, text_of
 from agi.models.openai_chat_thoughts import thoughts_of
 from agi.models.openai_schema import named_schema
+from agi.protocol.known import Known
 from agi.protocol.messages import Message
 from agi.protocol.parts import Json, ToolCallPart, ToolResultPart, plain_text
 from agi.protocol.tools import ToolDefinition
@@ -30,9 +31,8 @@ _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _UNFIT = re.compile(r"[^A-Za-z0-9_-]+", re.ASCII)
 # Sorted keys: two schemas or options that are equal are sent as the same bytes.
 _encode = msgspec.json.Encoder(order="deterministic").encode
-_MOST_KNOWN = 512
-_KNOWN: dict[int, tuple[ToolDefinition, Raw]] = {}
-"""Tools that were written, by their identity; each is kept with what was written, so that no other can take it."""
+_TOOLS: Known[ToolDefinition, Raw] = Known(spare=512)
+"""Tools as they are sent: written once, whatever session they are offered in."""
 
 
 class _Function(Struct, frozen=True):
@@ -102,7 +102,7 @@ def encode_request(provider: str, model: str, request: ModelRequest, *, limit_na
         max_completion_tokens=limit if limit_name == "max_completion_tokens" else UNSET,
         reasoning_effort=options.get("reasoning_effort", UNSET),
         response_format=_response_format(options.get("schema")),
-        tools=[_written(tool) for tool in request.tools] or UNSET,
+        tools=_TOOLS.of(request.tools, _tool) or UNSET,
         messages=[message for part in (_system(request), *conversation) for message in part],
     )
     return _encode(body)
@@ -116,24 +116,14 @@ def _system(request: ModelRequest) -> list[_Message]:
     return [_Message(role="system", content=request.system)] if request.system else []
 
 
-def _written(tool: ToolDefinition) -> Raw:
-    """A tool as it is sent: written once, request after request, for as long as it is this very value."""
-    known = _KNOWN.get(id(tool))
-    if known is None or known[0] is not tool:
-        if len(_KNOWN) >= _MOST_KNOWN:
-            _KNOWN.clear()
-        known = _KNOWN[id(tool)] = (tool, Raw(_encode(_tool(tool))))
-    return known[1]
-
-
-def _tool(tool: ToolDefinition) -> _Tool:
+def _tool(tool: ToolDefinition) -> Raw:
     if not _TOOL_NAME.fullmatch(tool.name):
         raise Invalid(
             f"The tool {tool.name[:80]!r} cannot be offered to a model under this name.",
             hint="Tool names are 1 to 64 letters, digits, dashes and underscores; rename the tool or switch it off.",
             code="tool_name_invalid",
         )
-    return _Tool(_Function(tool.name, tool.description, tool.input_schema))
+    return Raw(_encode(_Tool(_Function(tool.name, tool.description, tool.input_schema))))
 
 
 def _messages(message: Message, maker: tuple[str, str], files: Mapping[str, bytes]) -> Iterator[_Message]:
