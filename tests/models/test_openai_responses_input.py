@@ -7,7 +7,9 @@ from base64 import b64decode
 import msgspec
 import pytest
 
-from agi.models.openai_responses_input import MAX_ATTACHED, input_items
+from agi.models.base import ModelRequest
+from agi.models.openai_responses_input import MAX_ATTACHED, InputItem, input_items
+from agi.models.retelling import Retelling
 from agi.protocol.messages import Message
 from agi.protocol.parts import (
     Audio,
@@ -45,8 +47,13 @@ def thought(signature: str = SEAL, provider: str = "openai", model: str = "gpt-5
     return Reasoning(text="hm", provider=provider, model=model, signature=signature)
 
 
+def items_in(*messages: Message, files: dict[str, bytes] | None = None) -> list[InputItem]:
+    request = ModelRequest(system="", messages=messages, files=files or {})
+    return [*input_items(request, ("openai", "gpt-5"), Retelling())]
+
+
 def items_of(*messages: Message, files: dict[str, bytes] | None = None) -> list[dict[str, object]]:
-    return msgspec.json.decode(msgspec.json.encode([*input_items(messages, files or {}, "openai", "gpt-5")]))
+    return msgspec.json.decode(msgspec.json.encode(items_in(*messages, files=files)))
 
 
 def kinds_of(*parts) -> list[str]:
@@ -55,7 +62,7 @@ def kinds_of(*parts) -> list[str]:
 
 def test_sealed_thoughts_go_back_byte_for_byte():
     """Whatever the spacing and the escapes, the item stands in the request as it was kept."""
-    sealed, _call = input_items((message("assistant", thought(), a_call()),), {}, "openai", "gpt-5")
+    sealed, _call = items_in(message("assistant", thought(), a_call()))
 
     assert bytes(sealed) == SEAL.encode()
 

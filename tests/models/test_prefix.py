@@ -6,12 +6,15 @@ the bytes are compared, not what they mean.
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 from itertools import pairwise
 
 import pytest
 
+from agi.protocol.known import Known
+from agi.protocol.messages import Message
 from agi.testing.adapters import APIS, provider_settings
 from agi.testing.asked import Asked
 from agi.testing.provider import ProviderServer
@@ -116,3 +119,31 @@ async def test_tools_stand_in_one_order_before_the_conversation(place, api):
 
     assert max(fixed) < body.index(growing[api])
     assert body.rindex(b"question 7") > body.rindex(b"question 1")
+
+
+@pytest.mark.parametrize("api", APIS)
+async def test_nothing_that_was_known_of_a_conversation_is_left_when_its_turn_ends(place, api):
+    """A daemon has a thousand sessions; what was written of their messages is kept while a turn runs, and no longer."""
+    gc.collect()
+    before = _known_messages()
+    during: list[int] = []
+
+    def counted(asked: Asked) -> Reply:
+        during.append(_known_messages() - before)
+        return step(asked)
+
+    async with ProviderServer(counted) as server:
+        place.configure(json.dumps(provider_settings(server.url, api)))
+        await place.reopen()
+        await place.start()
+        assert (await place.ask("question")).status == "completed"
+        gc.collect()
+
+        assert max(during) >= 5
+        assert _known_messages() <= before
+
+
+def _known_messages() -> int:
+    """In how many places something is known about a message, in this whole process."""
+    found = [one for one in gc.get_objects() if isinstance(one, Known)]
+    return sum(isinstance(value, Message) for known in found for value, _ in known._kept.values())

@@ -2,7 +2,7 @@
 
 It sends one request, reads one stream, and fails with one kind of error. It never asks twice: that is the loop's
 business, as running the tools is. May import: config, net, protocol, models.base, models.catalog, models.failures,
-models.limits, models.streaming and its own parts.
+models.limits, models.retelling, models.streaming and its own parts.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from agi.models.base import ModelRequest, StreamItem
 from agi.models.catalog import is_own
 from agi.models.failures import Failures
 from agi.models.limits import PATIENT, USUAL, Limits, chosen
+from agi.models.retelling import Retelling
 from agi.models.streaming import Wire, key_text
 from agi.net.http import HttpClient
 from agi.protocol.times import Clock
@@ -52,6 +53,7 @@ class Anthropic:
         self._key = api_key
         self._failures = Failures(provider, name, api_key, api="an Anthropic-compatible API")
         built_in = limits or (USUAL if is_own("anthropic", base_url.rstrip("/").removesuffix("/v1")) else PATIENT)
+        self._retelling = Retelling()
         self._wire = Wire(client, limits=chosen(built_in, timeouts), clock=clock)
 
     @property
@@ -73,6 +75,6 @@ class Anthropic:
         headers = {"anthropic-version": _VERSION}
         if key := key_text(self._key):
             headers["x-api-key"] = key
-        body = encode_request(self._provider, self._name, request)
+        body = encode_request(self._provider, self._name, request, self._retelling)
         failures = self._failures.about(request, body)
         return self._wire.stream(self._url, headers, body, AnthropicAnswer(failures), failures)

@@ -3,20 +3,24 @@
 Pure, and the same input gives the same bytes. What stays the same from call to call comes first and messages last, so
 that a longer conversation only adds at the end; marks for the provider's cache move along, each the last key of its
 block. Sending and reading are `anthropic`'s business. May import: errors, protocol, models.base,
-models.anthropic_blocks, models.anthropic_schema.
+models.anthropic_blocks, models.anthropic_schema, models.retelling.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from agi.errors import Invalid
 from agi.models.anthropic_blocks import Block, CacheControl, TextBlock, affordable, assistant_blocks, user_blocks
 from agi.models.anthropic_schema import tighten
 from agi.models.base import ModelRequest
+from agi.models.retelling import Retelling
+from agi.protocol.messages import Message
 from agi.protocol.parts import Json
 from agi.protocol.tools import ToolDefinition
 
@@ -45,7 +49,7 @@ class _Tool(Struct, frozen=True):
 
 class _Message(Struct):
     role: str
-    content: list[Block]
+    content: list[Block | Raw]
 
 
 class _Body(Struct, frozen=True, kw_only=True):
@@ -62,8 +66,11 @@ class _Body(Struct, frozen=True, kw_only=True):
     messages: list[_Message]
 
 
-def encode_request(provider: str, model: str, request: ModelRequest) -> bytes:
-    """Write the body of `POST …/v1/messages`; provider and model tell whose thoughts may be sent back."""
+def encode_request(provider: str, model: str, request: ModelRequest, retelling: Retelling | None = None) -> bytes:
+    """Write the body of `POST …/v1/messages`; provider and model tell whose thoughts may be sent back.
+
+    `retelling` knows what was written before.
+    """
     options = {name: value for name, value in request.options.items() if value is not None}
     stop = options.get("stop", UNSET)
     body = _Body(
@@ -76,7 +83,7 @@ def encode_request(provider: str, model: str, request: ModelRequest) -> bytes:
         output_config=_output(options) or UNSET,
         tools=_tools(request.tools) or UNSET,
         system=[TextBlock(request.system, _MARK)] if request.system.strip() else UNSET,
-        messages=_messages(provider, model, request),
+        messages=_messages((provider, model), request, retelling or Retelling()),
     )
     return _encode(body)
 
@@ -115,29 +122,36 @@ def _tool(tool: ToolDefinition) -> _Tool:
     return _Tool(tool.name, tool.description, tool.input_schema)
 
 
-def _messages(provider: str, model: str, request: ModelRequest) -> list[_Message]:
+def _messages(maker: tuple[str, str], request: ModelRequest, retelling: Retelling) -> list[_Message]:
     """Turns that alternate: what one side says in several messages is one, and the user begins."""
     told: list[_Message] = []
     files = affordable(request.messages, request.files)
-    for message in request.messages:
-        by_model = message.role == "assistant"
-        blocks: list[Block] = []
-        if by_model:
-            blocks += assistant_blocks(message.parts, provider, model)
-        else:
-            blocks += user_blocks(message.parts, files)
-        role = "assistant" if by_model else "user"
+    written = retelling.pieces(request, maker, partial(_blocks, maker), lambda one: Raw(_encode(one)), files)
+    for message, blocks in zip(request.messages, written, strict=True):
+        role = "assistant" if message.role == "assistant" else "user"
         if told and told[-1].role == role:
             told[-1].content += blocks
         elif blocks:
-            told.append(_Message(role, blocks))
+            told.append(_Message(role, [*blocks]))
     if told and told[0].role == "assistant":
         told.insert(0, _Message("user", [_OPENING]))
     _mark(told)
     return told
 
 
+def _blocks(maker: tuple[str, str], message: Message, files: Mapping[str, bytes]) -> Sequence[Block]:
+    if message.role == "assistant":
+        return assistant_blocks(message.parts, *maker)
+    return user_blocks(message.parts, files)
+
+
 def _mark(messages: list[_Message]) -> None:
     """Mark the last two turns of the user: the later is kept, the earlier was kept by the request before."""
     for message in [message for message in messages if message.role == "user"][-2:]:
-        message.content[-1] = msgspec.structs.replace(message.content[-1], cache_control=_MARK)
+        message.content[-1] = _marked(message.content[-1])
+
+
+def _marked(block: Block | Raw) -> Block | Raw:
+    if isinstance(block, Raw):
+        return Raw(b'%b,"cache_control":%b}' % (bytes(block)[:-1], _encode(_MARK)))
+    return msgspec.structs.replace(block, cache_control=_MARK)

@@ -2,7 +2,7 @@
 
 It sends one request, reads one stream, and fails with one kind of error. It never asks twice: that is the loop's
 business, as running the tools is. The key goes into a header and never into the URL. May import: config, net,
-protocol, models.base, models.limits, models.streaming and its own parts.
+protocol, models.base, models.limits, models.retelling, models.streaming and its own parts.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from agi.models.gemini_answer import GeminiAnswer
 from agi.models.gemini_failures import GeminiFailures
 from agi.models.gemini_format import encode_request, is_new
 from agi.models.limits import PATIENT, Limits, chosen
+from agi.models.retelling import Retelling
 from agi.models.streaming import Wire, key_text
 from agi.net.http import HttpClient
 from agi.protocol.times import Clock
@@ -53,6 +54,7 @@ class Gemini:
         self._key = api_key
         self._failures = GeminiFailures(provider, name, api_key)
         # Calls come whole in this format, however large they are, and nothing comes before the first word.
+        self._retelling = Retelling()
         self._wire = Wire(client, limits=chosen(limits or PATIENT, timeouts), clock=clock)
 
     @property
@@ -73,7 +75,7 @@ class Gemini:
         """Ask; closing the iterator early hangs up. Raises ModelError, before or in the middle of the stream."""
         key = key_text(self._key)
         headers = {"x-goog-api-key": key} if key else {}
-        body = encode_request(self._provider, self._name, request)
+        body = encode_request(self._provider, self._name, request, self._retelling)
         failures = self._failures.about(request, body)
         return self._wire.stream(self._url, headers, body, GeminiAnswer(failures), failures)
 

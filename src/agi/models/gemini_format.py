@@ -3,21 +3,23 @@
 Pure, and the same input gives the same bytes. What stays the same from call to call (system prompt, tools, options)
 comes first and the conversation last, so that a longer one only adds at the end: the provider charges less for a
 beginning it has seen. Sending and reading are `gemini`'s business. May import: errors, protocol, models.base,
-models.gemini_parts.
+models.gemini_parts, models.retelling.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from agi.errors import Invalid
 from agi.models.base import ModelRequest
 from agi.models.gemini_parts import Piece, is_tool_name, write_answer, write_input, write_result
+from agi.models.retelling import Retelling
 from agi.protocol.messages import Message
 from agi.protocol.parts import Json, ToolResultPart
 from agi.protocol.tools import ToolDefinition
@@ -32,7 +34,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 class _Content(Struct, frozen=True):
     role: str
-    parts: list[Piece]
+    parts: list[Piece | Raw]
 
 
 _OPENING = _Content("user", [Piece(text="(The beginning of the conversation is left out.)")])
@@ -70,15 +72,21 @@ class _Body(Struct, frozen=True, kw_only=True, rename="camel"):
     contents: list[_Content]
 
 
-def encode_request(provider: str, model: str, request: ModelRequest) -> bytes:
-    """Write the body of `POST …:streamGenerateContent`; only this provider's and model's own thoughts are sent back."""
+def encode_request(provider: str, model: str, request: ModelRequest, retelling: Retelling | None = None) -> bytes:
+    """Write the body of `POST …:streamGenerateContent`; only this provider's and model's own thoughts are sent back.
+
+    `retelling` knows what was written before.
+    """
     new = is_new(model)
+    told = (retelling or Retelling()).pieces(
+        request, (provider, model), partial(_pieces, (provider, model), new), lambda one: Raw(_encode(one))
+    )
     config = _config(request, new)
     body = _Body(
         system_instruction=_Instruction([Piece(text=request.system)]) if request.system else UNSET,
         tools=[_Tools([_function(tool) for tool in request.tools])] if request.tools else UNSET,
         generation_config=config if config != _Config() else UNSET,
-        contents=_turns(_contents(request, (provider, model), new)),
+        contents=_turns(_contents(request.messages, told)),
     )
     return _encode(body)
 
@@ -137,20 +145,31 @@ def _turns(contents: Iterable[_Content]) -> list[_Content]:
     return [_OPENING, *told] if told and told[0].role == "model" else told
 
 
-def _contents(request: ModelRequest, maker: tuple[str, str], new: bool) -> Iterator[_Content]:
+def _contents(messages: Iterable[Message], told: Iterable[Sequence[Piece | Raw]]) -> Iterator[_Content]:
     """Our messages as the provider's; all results of one step go together, as it wants them."""
-    for role, messages in groupby(request.messages, key=lambda message: message.role):
+    for role, group in groupby(zip(messages, told, strict=True), key=lambda one: one[0].role):
         if role == "tool":
-            yield from _results(messages, request.files, new)
-        elif role == "assistant":
-            yield from (_Content("model", write_answer(m.parts, maker, is_new=new)) for m in messages)
+            yield from _results([piece for _, pieces in group for piece in pieces])
         else:
-            yield from (_Content("user", write_input(m.parts, request.files)) for m in messages)
+            yield from (_Content("model" if role == "assistant" else "user", [*pieces]) for _, pieces in group)
 
 
-def _results(messages: Iterable[Message], files: Mapping[str, bytes], new: bool) -> Iterator[_Content]:
+def _results(pieces: Sequence[Piece | Raw]) -> Iterator[_Content]:
     """The results of one step, and after them the media that cannot stand inside one."""
-    parts = (part for message in messages for part in message.parts if isinstance(part, ToolResultPart))
-    written = [write_result(part.content, files, is_new=new) for part in parts]
-    yield _Content("user", [result for result, _ in written])
-    yield _Content("user", [media for _, after in written for media in after])
+    results: list[Piece | Raw] = []
+    media: list[Piece | Raw] = []
+    for piece in pieces:
+        is_beside = isinstance(piece, Piece) and piece.function_response is UNSET  # what was kept shows no media
+        (media if is_beside else results).append(piece)
+    yield _Content("user", results)
+    yield _Content("user", media)
+
+
+def _pieces(maker: tuple[str, str], new: bool, message: Message, files: Mapping[str, bytes]) -> list[Piece]:
+    if message.role == "assistant":
+        return write_answer(message.parts, maker, is_new=new)
+    if message.role != "tool":
+        return write_input(message.parts, files)
+    results = [part.content for part in message.parts if isinstance(part, ToolResultPart)]
+    written = [write_result(content, files, is_new=new) for content in results]
+    return [piece for result, after in written for piece in (result, *after)]

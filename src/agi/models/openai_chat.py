@@ -2,7 +2,7 @@
 
 It sends one request, reads one stream, and fails with one kind of error. It never asks twice: that is the loop's
 business, as running the tools is. May import: config, net, protocol, models.base, models.catalog, models.failures,
-models.limits, models.streaming and its own parts.
+models.limits, models.retelling, models.streaming and its own parts.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from agi.models.failures import Failures
 from agi.models.limits import PATIENT, USUAL, Limits, chosen
 from agi.models.openai_chat_answer import ChatAnswer
 from agi.models.openai_chat_format import LimitName, encode_request
+from agi.models.retelling import Retelling
 from agi.models.streaming import Wire, key_text
 from agi.net.http import HttpClient
 from agi.protocol.times import Clock
@@ -50,6 +51,7 @@ class OpenAIChat:
         self._key = api_key
         self._failures = Failures(provider, name, api_key)
         built_in = limits or (USUAL if self._is_openai else PATIENT)
+        self._retelling = Retelling()
         self._wire = Wire(client, limits=chosen(built_in, timeouts), clock=clock)
 
     @property
@@ -70,7 +72,9 @@ class OpenAIChat:
         """Ask; closing the iterator early hangs up. Raises ModelError, before or in the middle of the stream."""
         key = key_text(self._key)
         headers = {"authorization": f"Bearer {key}"} if key else {}
-        body = encode_request(self._provider, self._name, request, limit_name=self._limit_name)
+        body = encode_request(
+            self._provider, self._name, request, limit_name=self._limit_name, retelling=self._retelling
+        )
         failures = self._failures.about(request, body)
         stream = self._wire.stream(self._url, headers, body, ChatAnswer(failures), failures)
         if self._is_openai or not request.tools:

@@ -3,13 +3,15 @@
 Pure, and the same input gives the same bytes. What stays the same from call to call (model, options, tools, system
 prompt) comes first and messages last, so that a longer conversation only adds at the end: providers charge less for a
 beginning they have seen. Sending and reading are `openai_chat`'s business. May import: errors, protocol, models.base,
-models.openai_chat_parts, models.openai_chat_thoughts, models.openai_schema.
+models.openai_chat_parts, models.openai_chat_thoughts, models.openai_schema, models.retelling.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
+from itertools import chain
 from typing import Literal
 
 import msgspec
@@ -20,6 +22,7 @@ from agi.models.base import ModelRequest
 from agi.models.openai_chat_parts import Content, content_of, text_of
 from agi.models.openai_chat_thoughts import thoughts_of
 from agi.models.openai_schema import named_schema
+from agi.models.retelling import Retelling
 from agi.protocol.known import Known
 from agi.protocol.messages import Message
 from agi.protocol.parts import Json, ToolCallPart, ToolResultPart, plain_text
@@ -84,14 +87,18 @@ class _Body(Struct, frozen=True, kw_only=True):
     reasoning_effort: object = UNSET
     response_format: Json | UnsetType = UNSET
     tools: list[Raw] | UnsetType = UNSET
-    messages: list[_Message]
+    messages: list[_Message | Raw]
 
 
-def encode_request(provider: str, model: str, request: ModelRequest, *, limit_name: LimitName) -> bytes:
-    """Write the body of `POST …/chat/completions`; `limit_name` is what this server calls `max_tokens`."""
+def encode_request(
+    provider: str, model: str, request: ModelRequest, *, limit_name: LimitName, retelling: Retelling | None = None
+) -> bytes:
+    """Write the body of `POST …/chat/completions`; `limit_name` is what this server calls `max_tokens`.
+
+    `retelling` knows what was written before.
+    """
     options = {name: value for name, value in request.options.items() if value is not None}
     limit = options.get("max_tokens", UNSET)
-    conversation = (_messages(message, (provider, model), request.files) for message in request.messages)
     body = _Body(
         model=model,
         temperature=options.get("temperature", UNSET),
@@ -103,7 +110,7 @@ def encode_request(provider: str, model: str, request: ModelRequest, *, limit_na
         reasoning_effort=options.get("reasoning_effort", UNSET),
         response_format=_response_format(options.get("schema")),
         tools=_TOOLS.of(request.tools, _tool) or UNSET,
-        messages=[message for part in (_system(request), *conversation) for message in part],
+        messages=[*_system(request), *_conversation((provider, model), request, retelling or Retelling())],
     )
     return _encode(body)
 
@@ -126,7 +133,12 @@ def _tool(tool: ToolDefinition) -> Raw:
     return Raw(_encode(_Tool(_Function(tool.name, tool.description, tool.input_schema))))
 
 
-def _messages(message: Message, maker: tuple[str, str], files: Mapping[str, bytes]) -> Iterator[_Message]:
+def _conversation(maker: tuple[str, str], request: ModelRequest, retelling: Retelling) -> Iterator[_Message | Raw]:
+    told = retelling.pieces(request, maker, partial(_messages, maker), lambda one: Raw(_encode(one)))
+    return chain.from_iterable(told)
+
+
+def _messages(maker: tuple[str, str], message: Message, files: Mapping[str, bytes]) -> Iterator[_Message]:
     """One of our messages as the provider's: a tool message becomes one a result, an empty one none."""
     if message.role == "tool":
         yield from (_result(part, files) for part in message.parts if isinstance(part, ToolResultPart))

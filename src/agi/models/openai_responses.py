@@ -3,7 +3,7 @@
 It sends one request, reads one stream, and fails with one kind of error. Nothing is kept at the provider: each request
 has the whole conversation, with what the model thought sealed in it. It never asks twice: that is the loop's business,
 as running the tools is. May import: config, net, protocol, models.base, models.catalog, models.limits,
-models.streaming and its own parts.
+models.retelling, models.streaming and its own parts.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from agi.models.limits import PATIENT, USUAL, Limits, chosen
 from agi.models.openai_responses_answer import ResponsesAnswer
 from agi.models.openai_responses_failures import ResponsesFailures
 from agi.models.openai_responses_format import encode_request
+from agi.models.retelling import Retelling
 from agi.models.streaming import Wire, key_text
 from agi.net.http import HttpClient
 from agi.protocol.times import Clock
@@ -48,6 +49,7 @@ class OpenAIResponses:
         self._key = api_key
         self._failures = ResponsesFailures(provider, name, api_key)
         built_in = limits or (USUAL if is_openai(base_url) else PATIENT)
+        self._retelling = Retelling()
         self._wire = Wire(client, limits=chosen(built_in, timeouts), clock=clock)
 
     @property
@@ -68,6 +70,6 @@ class OpenAIResponses:
         """Ask; closing the iterator early hangs up. Raises ModelError, before or in the middle of the stream."""
         key = key_text(self._key)
         headers = {"authorization": f"Bearer {key}"} if key else {}
-        body = encode_request(self._provider, self._name, request)
+        body = encode_request(self._provider, self._name, request, self._retelling)
         failures = self._failures.about(request, body)
         return self._wire.stream(self._url, headers, body, ResponsesAnswer(failures), failures)

@@ -3,7 +3,7 @@
 Pure, and the same input gives the same bytes. What stays the same from call to call (model, options, tools,
 instructions) comes first and the conversation last, so that a longer one only adds at the end: providers charge less
 for a beginning they have seen. Sending and reading are `openai_responses`' business. May import: errors, protocol,
-models.base, models.openai_schema and its own parts.
+models.base, models.openai_schema, models.retelling and its own parts.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from agi.errors import Invalid
 from agi.models.base import ModelRequest
 from agi.models.openai_responses_input import InputItem, input_items
 from agi.models.openai_schema import named_schema
+from agi.models.retelling import Retelling
 from agi.protocol.parts import Json
 from agi.protocol.tools import ToolDefinition
 
@@ -50,8 +51,11 @@ class _Body(Struct, frozen=True, kw_only=True):
     input: list[InputItem]
 
 
-def encode_request(provider: str, model: str, request: ModelRequest) -> bytes:
-    """Write the body of `POST …/responses`; only this provider's and model's own thoughts are sent back."""
+def encode_request(provider: str, model: str, request: ModelRequest, retelling: Retelling | None = None) -> bytes:
+    """Write the body of `POST …/responses`; only this provider's and model's own thoughts are sent back.
+
+    `retelling` knows what was written before.
+    """
     options = {name: value for name, value in request.options.items() if value is not None}
     thinking = {"effort": options.get("reasoning_effort"), "summary": options.get("reasoning_summary")}
     schema = options.get("schema")
@@ -65,7 +69,7 @@ def encode_request(provider: str, model: str, request: ModelRequest) -> bytes:
         text={"format": {"type": "json_schema", **named_schema(schema)}} if isinstance(schema, dict) else UNSET,
         tools=[_tool(tool) for tool in request.tools] or UNSET,
         instructions=request.system or UNSET,
-        input=[*input_items(request.messages, request.files, provider, model)],
+        input=[*input_items(request, (provider, model), retelling or Retelling())],
     )
     return _encode(body)
 

@@ -1,7 +1,7 @@
 """The conversation in OpenAI's Responses format: our messages and their attachments become its input items.
 
 Nothing is kept at the provider: what the model thought goes back as the sealed item it came in, before what it led to,
-to the provider and model that wrote it and to no other. Pure. May import: protocol.
+to the provider and model that wrote it and to no other. Pure. May import: protocol, models.base, models.retelling.
 """
 
 from __future__ import annotations
@@ -9,11 +9,15 @@ from __future__ import annotations
 import re
 from binascii import b2a_base64
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import count
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec.structs import replace
 
+from agi.models.base import ModelRequest
+from agi.models.retelling import Retelling
 from agi.protocol.messages import Message
 from agi.protocol.parts import Audio, File, Image, Part, Reasoning, Text, ToolCallPart, ToolResultPart
 
@@ -90,7 +94,7 @@ class OutputText(Struct, frozen=True):
 class Answered(Struct, frozen=True, kw_only=True):
     """Something the model said; servers that check what they get want an id and a status, and any will do."""
 
-    id: str
+    id: str = ""
     role: str = "assistant"
     status: str = "completed"
     phase: str | UnsetType = UNSET
@@ -117,22 +121,31 @@ class CallOutput(Struct, frozen=True):
 
 InputItem = Said | Answered | Call | CallOutput | Raw
 
+_encode = msgspec.json.Encoder(order="deterministic").encode
 _unseal = msgspec.json.Decoder(Sealed).decode
 
 
-def input_items(
-    messages: Sequence[Message], files: Mapping[str, bytes], provider: str, model: str
-) -> Iterator[InputItem]:
+def input_items(request: ModelRequest, maker: tuple[str, str], retelling: Retelling) -> Iterator[InputItem]:
     """Our messages as the provider's items; one with nothing to send becomes none."""
-    sent = _affordable(messages, files) if files else {}
+    sent = _affordable(request.messages, request.files) if request.files else {}
     numbers = count()
-    for message in messages:
-        if message.role == "tool":
-            yield from (_result(part, sent) for part in message.parts if isinstance(part, ToolResultPart))
-        elif message.role == "assistant":
-            yield from _answered(message.parts, (provider, model), numbers)
-        elif content := _shown(message.parts, sent):
-            yield Said(message.role, content)
+    for items in retelling.pieces(request, maker, partial(_items, maker), _kept, sent):
+        for item in items:
+            yield replace(item, id=f"msg_{next(numbers)}") if isinstance(item, Answered) else item
+
+
+def _items(maker: tuple[str, str], message: Message, files: Mapping[str, bytes]) -> Iterator[InputItem]:
+    if message.role == "tool":
+        yield from (_result(part, files) for part in message.parts if isinstance(part, ToolResultPart))
+    elif message.role == "assistant":
+        yield from _answered(message.parts, maker)
+    elif content := _shown(message.parts, files):
+        yield Said(message.role, content)
+
+
+def _kept(item: InputItem) -> InputItem:
+    """An item as it is sent, but for one that gets its number by what stands before it."""
+    return item if isinstance(item, Answered) else Raw(_encode(item))
 
 
 def _fit(name: str) -> str:
@@ -140,7 +153,7 @@ def _fit(name: str) -> str:
     return _UNFIT.sub("_", name)[:64] or "_"
 
 
-def _answered(parts: Iterable[Part], maker: tuple[str, str], numbers: Iterator[int]) -> Iterator[InputItem]:
+def _answered(parts: Iterable[Part], maker: tuple[str, str]) -> Iterator[InputItem]:
     """An answer in the order it came. Thoughts wait for what they led to: alone, as after a cut, they are refused."""
     thoughts: list[Raw] = []
     phase, words = "", ""
@@ -150,7 +163,7 @@ def _answered(parts: Iterable[Part], maker: tuple[str, str], numbers: Iterator[i
             continue
         if words:
             yield from thoughts
-            yield Answered(id=f"msg_{next(numbers)}", phase=phase or UNSET, content=(OutputText(words),))
+            yield Answered(phase=phase or UNSET, content=(OutputText(words),))
             thoughts, phase, words = [], "", ""
         if isinstance(part, ToolCallPart):
             yield from thoughts

@@ -132,6 +132,12 @@ Part = Text | Reasoning | Image | Audio | File | ToolCallPart | ToolResultPart |
 """Every kind of part."""
 
 
+def refs_in(parts: tuple[Part, ...]) -> tuple[str, ...]:
+    """The refs of the files that parts show, results included, once for every time."""
+    shown = (one for part in parts for one in (part.content.parts if isinstance(part, ToolResultPart) else (part,)))
+    return tuple(one.ref for one in shown if isinstance(one, Image | Audio | File))
+
+
 def plain_text(parts: tuple[Part, ...] | list[Part]) -> str:
     """Join the text parts, leaving out everything else."""
     return "".join(part.text for part in parts if isinstance(part, Text))
