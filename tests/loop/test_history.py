@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
 from agi.loop.history import LOST, calls_of, normalise, unanswered
+from agi.protocol.known import Known
 from agi.protocol.messages import Message
 from agi.protocol.parts import Text, ToolCallContent, ToolCallPart, ToolResultContent, ToolResultPart
 
@@ -115,3 +117,34 @@ def test_any_history_becomes_one_that_every_provider_takes(history):
         for call in calls_of(message):
             answer = told.pop(0)
             assert [part.content.id for part in answer.parts if isinstance(part, ToolResultPart)] == [call.id]
+
+
+@given(st.lists(pieces, max_size=12), st.lists(st.sets(st.sampled_from("1234567")), max_size=3))
+def test_what_is_known_of_messages_changes_nothing(history, withheld):
+    """As it grows, and whatever is withheld meanwhile: what is told is what is told of it at first sight."""
+    known: Known = Known()
+    for left_out in [set(), *withheld, set()]:
+        for end in range(len(history) + 1):
+            told = normalise(history[:end], dict.fromkeys(left_out, "refused"), known)
+
+            assert told == normalise(history[:end], dict.fromkeys(left_out, "refused"))
+
+
+def test_what_was_told_before_is_told_by_the_same_values():
+    """Also results out of one message and those in whose place a note stands, so that they need not be written anew."""
+    both = msgspec.structs.replace(result("1"), parts=(*result("1").parts, *result("2").parts))
+    history, known = [said("user"), called("1", "2"), both, called("3"), result("3")], Known()
+    withheld = {"3": "refused"}
+
+    before = normalise(history, withheld, known)
+    after = normalise([*history, said("user")], dict(withheld), known)
+
+    assert len(after) == len(before) + 1
+    assert all(one is other for one, other in zip(before, after, strict=False))
+
+
+def test_a_message_that_nothing_is_withheld_of_is_told_as_it_is():
+    """No copies are made of a whole conversation for one picture."""
+    history = [said("user"), called("1"), result("1"), said("assistant")]
+
+    assert all(one is other for one, other in zip(normalise(history, {"x.png": "refused"}), history, strict=True))

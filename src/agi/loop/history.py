@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
+from typing import NamedTuple
 
 import msgspec
 
+from agi.protocol.known import Known
 from agi.protocol.messages import Message
 from agi.protocol.parts import (
     Audio,
@@ -24,6 +26,7 @@ from agi.protocol.parts import (
     ToolResultContent,
     ToolResultPart,
     plain_text,
+    refs_in,
 )
 from agi.protocol.tools import ToolCall
 
@@ -33,25 +36,55 @@ LEFT_OUT = "[This output of {} characters was left out to make room. Call the to
 LOST = "No result: the call was interrupted before it could answer. What it did is not known."
 
 
-def normalise(messages: Iterable[Message], withheld: Mapping[str, str] = NOTHING) -> tuple[Message, ...]:
+class Heard(NamedTuple):
+    """What one message says, by itself."""
+
+    message: Message
+    """Without what is withheld."""
+    speaks: bool
+    """Whether it is told for itself: it is finished, and no result."""
+    calls: tuple[ToolCall, ...] = ()
+    results: tuple[tuple[str, Message], ...] = ()
+    """Each result as a message of its own, by its call; the first of each counts."""
+
+
+def normalise(
+    messages: Sequence[Message], withheld: Mapping[str, str] = NOTHING, known: Known[Message, Heard] | None = None
+) -> tuple[Message, ...]:
     """Leave out what was never finished, pair each call with one result, drop results nobody asked for.
 
     `withheld` names refs, reasoning parts and calls that are not told any more; a note says so in their place.
+    `known` keeps what each message says for the next request.
     """
-    found = (_without(message, withheld) for message in messages) if withheld else messages
-    kept = [message for message in found if _is_whole(message)]
-    results = _results(kept)
+    known = Known() if known is None else known
+    found = known.of(messages, lambda message: _heard(_without(message, withheld)), dict(withheld))
+    results: dict[str, Message] = {}
+    for id, result in (one for heard in found for one in heard.results):
+        results.setdefault(id, result)
     told: list[Message] = []
-    seen: set[str] = set()
-    for message in (_once(message, seen) for message in kept if message.role != "tool"):
-        if _is_whole(message):
-            told.append(message)
-            told.extend(_answer(message, call, results) for call in calls_of(message))
+    for heard in _each_call_once([heard for heard in found if heard.speaks]):
+        told.append(heard.message)
+        told += [_answer(heard.message, call, results) for call in heard.calls]
     return tuple(told)
 
 
-def _once(message: Message, seen: set[str]) -> Message:
+def _heard(message: Message) -> Heard:
+    if message.role == "tool":
+        return Heard(message, False, results=tuple(_results((message,)).items()))
+    return Heard(message, _is_whole(message), tuple(calls_of(message)))
+
+
+def _each_call_once(found: list[Heard]) -> list[Heard]:
     """Leave out calls that were told before: a fork or a repeated write must not make two of one."""
+    ids = [call.id for heard in found for call in heard.calls]
+    seen: set[str] = set()
+    if len(set(ids)) == len(ids):
+        return found
+    again = [_heard(_once(heard.message, seen)) for heard in found]
+    return [heard for heard in again if heard.speaks]
+
+
+def _once(message: Message, seen: set[str]) -> Message:
     parts: list[Part] = []
     for part in message.parts:
         if isinstance(part, ToolCallPart):
@@ -64,8 +97,9 @@ def _once(message: Message, seen: set[str]) -> Message:
 
 
 def _without(message: Message, withheld: Mapping[str, str]) -> Message:
-    parts = [_told(part, withheld) for part in message.parts]
-    return msgspec.structs.replace(message, parts=tuple(part for part in parts if part is not None))
+    told = [_told(part, withheld) for part in message.parts] if withheld else []
+    parts = tuple(part for part in told if part is not None)
+    return message if not withheld or parts == message.parts else msgspec.structs.replace(message, parts=parts)
 
 
 def _told(part: Part, withheld: Mapping[str, str]) -> Part | None:
@@ -100,19 +134,15 @@ def calls_of(message: Message) -> list[ToolCall]:
 
 def attached(messages: Iterable[Message]) -> list[str]:
     """The refs of all files that messages and results show, each once."""
-    found: dict[str, None] = {}
-    for message in messages:
-        for part in message.parts:
-            shown = part.content.parts if isinstance(part, ToolResultPart) else (part,)
-            found.update((one.ref, None) for one in shown if isinstance(one, Image | Audio | File))
-    return list(found)
+    return list(dict.fromkeys(ref for message in messages for ref in refs_in(message.parts)))
 
 
 def unanswered(history: Sequence[Message]) -> list[ToolCall]:
     """The calls of a turn's last answer that have no result yet; `history` is that turn's own messages."""
-    answered = set(_results(history))
-    for message in reversed(history):
+    for place in range(len(history) - 1, -1, -1):
+        message = history[place]
         if message.role == "assistant" and _is_whole(message):
+            answered = _results(history[place + 1 :])
             return [call for call in calls_of(message) if call.id not in answered]
     return []
 

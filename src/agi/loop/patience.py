@@ -18,12 +18,13 @@ from agi.errors import ModelError
 from agi.loop.asking import Hearer, ask_model
 from agi.loop.base import Plan, Ports
 from agi.loop.compacting import Compactor, exhausted
-from agi.loop.history import normalise
+from agi.loop.history import Heard, normalise
 from agi.loop.mending import may_mend, to_withhold
 from agi.loop.shaping import Shape
 from agi.loop.spending import Allowance, allowance, outlasts, price_notice
 from agi.models.base import ModelRequest
 from agi.protocol.events import ModelBackedOff, ModelSwitched, PartsWithheld
+from agi.protocol.known import Known
 from agi.protocol.messages import Message
 from agi.protocol.times import to_rfc3339
 
@@ -65,6 +66,7 @@ class Asker:
         self._shape = shape
         self._worked = worked
         self._room = Compactor(ports, worked)
+        self._heard: Known[Message, Heard] = Known()
 
     async def ask(
         self, history: Sequence[Message], beside: Sequence[Message] = (), join: Callable[[], Awaitable[bool]] = _nobody
@@ -126,7 +128,7 @@ class Asker:
     async def _request(self, history: Sequence[Message], max_tokens: int | None) -> ModelRequest:
         request = ModelRequest(
             system=self.plan.system,
-            messages=normalise(history, self._ports.journal.withheld()),
+            messages=normalise(history, self._ports.journal.withheld(), self._heard),
             tools=self._ports.toolbox.definitions(),
             options=self.plan.options if max_tokens is None else {**self.plan.options, "max_tokens": max_tokens},
         )

@@ -1,6 +1,6 @@
 """A turn's attachments, read from the session's folder and fitted to whoever is asked. The work is done in a thread.
 
-May import: context, loop.history, media, models, sessions.
+May import: protocol, context, media, models, sessions.
 """
 
 from __future__ import annotations
@@ -9,8 +9,10 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from agi.loop.history import attached
 from agi.models.base import Model, ModelRequest
+from agi.protocol.known import Known
+from agi.protocol.messages import Message
+from agi.protocol.parts import refs_in
 
 if TYPE_CHECKING:
     from agi.context.media import Showing
@@ -25,11 +27,12 @@ class TurnMedia:
         self._site = site
         self._read = read
         self._proxies = proxies
+        self._refs: Known[Message, tuple[str, ...]] = Known()
         self._showing: dict[tuple[str, str], Showing] = {}
 
     async def shown(self, request: ModelRequest, model: Model) -> ModelRequest:
         """The request with its attachments as this model can be shown them; most requests have none."""
-        if not attached(request.messages):
+        if not any(self._refs.of(request.messages, lambda message: refs_in(message.parts))):
             return request
         showing = await self._for(model.provider, model.name)
         return await asyncio.to_thread(showing.fitted, request)
