@@ -462,6 +462,15 @@ async def judged(*messages: list[Message]) -> list[str]:
     return seen
 
 
+@given(st.lists(st.tuples(st.sampled_from(["shell", "job_read"]), st.sampled_from("ab")), max_size=14))
+async def test_a_guard_that_looked_at_each_step_says_what_one_says_that_sees_all_at_once(done):
+    """What was looked at before is not looked at again, and is not forgotten either."""
+    steps = [step(number, tool, said) for number, (tool, said) in enumerate(done)]
+    at_once = [(await judged([one for made in steps[:end] for one in made]))[0] for end in range(1, len(steps) + 1)]
+
+    assert await judged(*steps) == at_once
+
+
 async def test_a_polling_tool_may_be_asked_for_ever():
     """Waiting for something is honest work."""
     assert await judged(*(step(number, "job_read") for number in range(50))) == ["fine"] * 50

@@ -67,12 +67,17 @@ class Guard:
         self._looked_at = 0
         self._begun: list[int] = []
         """For each step, when the guard looked the last time before it; never, for those of before a restart."""
-        self._digests: dict[str, str] = {}
-        """By call, since a long turn is looked at many times."""
+        self._seen = 0
+        """How many of the turn's messages were looked at."""
+        self._steps: list[_Step] = []
+        """Every answered call in them, in order, without polls that found nothing new."""
+        self._last: dict[tuple[str, bytes], str] = {}
+        """What each poll found last, by its name and arguments."""
 
     async def look(self, own: Sequence[Message]) -> tuple[Verdict, int]:
-        """Judge the turn's messages so far; also tells how often the cycle came round."""
-        steps = self._steps(own)
+        """Judge the turn's messages so far, of which each look finds more; tells how often the cycle came round."""
+        self._see(own)
+        steps = self._steps
         self._begun += [self._looked_at] * (len(steps) - len(self._begun))
         self._looked_at = self._clock()
         if _cycle([step.digest for step in steps])[1] < NOTED_AT:
@@ -87,42 +92,32 @@ class Guard:
             return "note", times
         return ("end" if times >= ENDED_AT else "fine"), times
 
-    def _steps(self, own: Sequence[Message]) -> list[_Step]:
-        """Every answered call, in order."""
+    def _see(self, own: Sequence[Message]) -> None:
+        """Take in what is new. It is looked where every call has its result, so that none comes later."""
+        new = range(self._seen, len(own))
         results = {
             part.content.id: part.content
-            for message in own
-            if message.role == "tool"
-            for part in message.parts
+            for place in new
+            if own[place].role == "tool"
+            for part in own[place].parts
             if isinstance(part, ToolResultPart)
         }
-        answered = [
-            (call, _Step(self._digest(call, results[call.id]), place))
-            for place, message in enumerate(own)
-            if message.role == "assistant"
-            for call in calls_of(message)
-            if call.id in results
-        ]
-        return self._without_polls(answered)
+        for place in new:
+            if own[place].role == "assistant":
+                for call in calls_of(own[place]):
+                    if call.id in results:
+                        self._take(call, _Step(_digest(call, results[call.id]), place))
+        self._seen = len(own)
 
-    def _without_polls(self, answered: Sequence[tuple[ToolCall, _Step]]) -> list[_Step]:
-        """Leave out polls that found nothing new; one that did is a step like no other, and so ends a cycle."""
-        steps: list[_Step] = []
-        last: dict[tuple[str, bytes], str] = {}
-        for call, step in answered:
-            asked = (call.name, bytes(call.input))
-            if not self._is_polling(call.name):
-                steps.append(step)
-            elif last.get(asked) != step.digest:
-                last[asked] = step.digest
-                steps.append(step._replace(digest=f"poll {len(steps)}"))
-        return steps
-
-    def _digest(self, call: ToolCall, result: ToolResultContent) -> str:
-        found = self._digests.get(call.id)
-        if found is None:
-            found = self._digests[call.id] = _digest(call, result)
-        return found
+    def _take(self, call: ToolCall, step: _Step) -> None:
+        """A poll that found something new is a step like no other, and so ends a cycle; any other poll is none."""
+        if not self._is_polling(call.name):
+            self._steps.append(step)
+            return
+        asked = (call.name, bytes(call.input))
+        if self._last.get(asked) != step.digest:
+            self._last[asked] = step.digest
+            self._steps.append(step._replace(digest=f"poll {len(self._steps)}"))
 
 
 def _digest(call: ToolCall, result: ToolResultContent) -> str:
