@@ -6,17 +6,21 @@ import asyncio
 import json
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 
+from agi.context import compact_view
 from agi.context.compact_view import ORIGIN
 from agi.errors import ModelError
 from agi.loop import summing
+from agi.loop.compacting import Compactor
 from agi.models.base import ModelRequest
 from agi.models.scripted import Call, Fail, Say, Step, Stop, Wait
 from agi.protocol.commands import Compact
+from agi.protocol.events import ContextCompacted
 from agi.protocol.messages import Message, Usage
-from agi.protocol.parts import ToolResultPart, plain_text
+from agi.protocol.parts import Text, ToolResultPart, plain_text
 from agi.protocol.policies import Budget, Budgets
 
 SYSTEM = "You write the record of a working session"
@@ -454,3 +458,38 @@ async def test_a_compaction_asked_for_while_a_turn_runs_is_made_before_the_next_
     assert "the talk" in plain_text(place.model.requests[2].messages[-1].parts)
     assert [one.role for one in place.model.requests[3].messages][-2:] == ["assistant", "tool"]
     assert plain_text(place.model.requests[3].messages[-3].parts) == "look around"
+
+
+def test_what_is_told_after_a_compaction_are_the_same_values_as_the_conversation_grows():
+    """They are what is told of it at first sight; another compaction, or another conversation, is told anew."""
+
+    def said(id: str, role: str = "user") -> Message:
+        usage = Usage(input_tokens=5) if role == "assistant" else None
+        parts = (Text(text=id),)
+        return Message(id=id, role=role, parts=parts, created_at="", status="complete", usage=usage)
+
+    def made(id: str, first: str, last: str) -> ContextCompacted:
+        return ContextCompacted(
+            compaction_id=id,
+            trigger="manual",
+            pre_tokens=9,
+            post_tokens=1,
+            first_kept=first,
+            last_message=last,
+            summary="It went well.",
+        )
+
+    now = SimpleNamespace(compaction=made("comp_1", "m1", "m3"))
+    compactor = Compactor(SimpleNamespace(journal=SimpleNamespace(compaction=lambda: now.compaction)), lambda: 0.0)
+    whole = [said(f"m{number}", "assistant" if number % 2 else "user") for number in range(8)]
+    grown = [compactor.told(whole[:end]) for end in range(4, 9)]
+
+    assert grown == [compact_view.told(whole[:end], now.compaction) for end in range(4, 9)]
+    assert all(one is other for one, other in zip(grown[0], grown[-1], strict=False))
+    now.compaction = made("comp_2", "m5", "m7")
+    assert compactor.told(whole) == compact_view.told(whole, now.compaction)
+    other = [said(f"m{number}") for number in range(8)]
+    assert compactor.told(other) == compact_view.told(other, now.compaction)
+    assert compactor.told([]) == []
+    now.compaction = None
+    assert compactor.told(whole) == whole

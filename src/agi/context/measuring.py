@@ -13,6 +13,7 @@ import msgspec
 from agi.context.tokens import BYTES, tokens_of
 from agi.protocol.compaction import CompactionPolicy
 from agi.protocol.events import ContextCompacted
+from agi.protocol.known import Known
 from agi.protocol.messages import Message
 from agi.protocol.parts import Audio, ErrorPart, File, Image, Part, Reasoning, Text, ToolCallPart
 from agi.protocol.tools import ToolDefinition
@@ -58,7 +59,11 @@ def reserve_of(window: int, max_output: int | None, policy: CompactionPolicy, as
 
 def size_of(messages: Iterable[Message]) -> int:
     """About how many tokens messages are."""
-    return sum(MESSAGE + sum(_size(part) for part in one.parts) for one in messages)
+    return sum(map(_size_of_one, messages))
+
+
+def _size_of_one(message: Message) -> int:
+    return MESSAGE + sum(_size(part) for part in message.parts)
 
 
 def _size(part: Part) -> int:
@@ -80,20 +85,25 @@ def fixed_size(system: str, tools: Sequence[ToolDefinition]) -> int:
 
 
 def request_size(
-    told: Sequence[Message], fixed: int, maker: tuple[str, str], compaction: ContextCompacted | None
+    told: Sequence[Message],
+    fixed: int,
+    maker: tuple[str, str],
+    compaction: ContextCompacted | None,
+    known: Known[Message, int] | None = None,
 ) -> int:
     """How much the next request is: the last report of this model, and a guess for what came after it.
 
     Right after a compaction nothing is reported yet; then what it was said to leave counts. A report that cannot be
-    true (some servers count only what was not cached) counts for nothing.
+    true (some servers count only what was not cached) counts for nothing. `known` keeps how long each message is.
     """
-    guess = fixed + size_of(told)
+    sizes = (Known() if known is None else known).of(told, _size_of_one)
+    guess = fixed + sum(sizes)
     for place in range(len(told) - 1, -1, -1):
         one = told[place]
         if one.usage is not None and one.usage.input_tokens and one.status == "complete":
-            known = one.usage.told + size_of(told[place + 1 :])
+            reported = one.usage.told + sum(sizes[place + 1 :])
             is_ours = (one.provider, one.model) == maker
-            return known if is_ours and known * LEAST_SHARE >= guess else max(known, guess)
+            return reported if is_ours and reported * LEAST_SHARE >= guess else max(reported, guess)
         if compaction is not None and one.id == compaction.last_message:
-            return compaction.post_tokens + size_of(told[place + 1 :])
+            return compaction.post_tokens + sum(sizes[place + 1 :])
     return guess

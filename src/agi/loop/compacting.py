@@ -9,13 +9,15 @@ May import: errors, protocol, context, loop.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-from agi.context.compact_view import told
+from agi.context import compact_view
 from agi.context.measuring import fixed_size, limit_of, request_size
 from agi.errors import ModelError
 from agi.loop.base import Plan, Ports
 from agi.protocol.compaction import CompactionTrigger
 from agi.protocol.events import CompactionFailed, CompactionStarted, ContextCompacted
+from agi.protocol.known import Known
 from agi.protocol.messages import Message
 
 MOST_TRIES = 2
@@ -38,12 +40,29 @@ _HINT_LESS = (
 )
 
 
+class _Before(NamedTuple):
+    """What was told of a conversation when a compaction was met with first."""
+
+    compaction_id: str
+    size: int
+    """Messages there were."""
+    last: Message
+    told: list[Message]
+
+    def is_of(self, compaction: ContextCompacted, history: Sequence[Message]) -> bool:
+        """Whether it is what this conversation begins with."""
+        is_longer = len(history) >= self.size and history[self.size - 1] is self.last
+        return is_longer and compaction.compaction_id == self.compaction_id
+
+
 class Compactor:
     """Looks after the room of one turn. `worked` tells how long the turn has worked."""
 
     def __init__(self, ports: Ports, worked: Callable[[], float]) -> None:
         self._ports = ports
         self._worked = worked
+        self._sizes: Known[Message, int] = Known()
+        self._before: _Before | None = None
         self._tries = 0
         self.grew_back = False
         """Whether the last try was given up because those before it in this turn did not hold."""
@@ -54,8 +73,15 @@ class Compactor:
         self.grew_back = False
 
     def told(self, history: Sequence[Message]) -> list[Message]:
-        """What a model is told of a conversation."""
-        return told(history, self._ports.journal.compaction())
+        """What a model is told of a conversation that grows: what was told before, and what came since."""
+        compaction = self._ports.journal.compaction()
+        if compaction is None or not history:
+            return list(history)
+        before = self._before
+        if before is None or not before.is_of(compaction, history):
+            told = compact_view.told(history, compaction)
+            before = self._before = _Before(compaction.compaction_id, len(history), history[-1], told)
+        return [*before.told, *history[before.size :]]
 
     async def before_call(self, plan: Plan, history: Sequence[Message]) -> bool:
         """Make room where somebody asked for it, or where the window is nearly full; says whether anything changed.
@@ -108,7 +134,7 @@ class Compactor:
     def _size(self, plan: Plan, history: Sequence[Message]) -> int:
         maker = (plan.model.provider, plan.model.name)
         compaction = self._ports.journal.compaction()
-        return request_size(told(history, compaction), self._fixed(plan), maker, compaction)
+        return request_size(self.told(history), self._fixed(plan), maker, compaction, self._sizes)
 
 
 def limit_for(plan: Plan) -> int | None:
