@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import errno
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
 from agi.errors import TooLarge
 from agi.workspace import copying
-from agi.workspace.copying import copy_files, kept_content, look_at, read_base, write_base
+from agi.workspace.copying import copy_files, keep, kept_content, look_at, read_base, write_base
 from agi.workspace.handle import Workspace
 
 
@@ -74,3 +78,35 @@ def test_a_workspace_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: p
         copy_files(workspace, target, kept)
 
     assert refused.value.code == "workspace_too_large"
+
+
+def test_copies_made_at_once_keep_the_same_content_without_meeting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers begin side by side, from the same files: each has written its own before any puts it in place."""
+    all_written = Barrier(3, timeout=20)
+    replace = Path.replace
+
+    def replace_together(path: Path, target: Path) -> Path:
+        all_written.wait()
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", replace_together)
+    with ThreadPoolExecutor(3) as threads:
+        names = set(threads.map(partial(keep, tmp_path), [b"the same"] * 3))
+
+    assert [path.name for path in tmp_path.iterdir()] == list(names)
+    assert (tmp_path / names.pop()).read_bytes() == b"the same"
+
+
+def test_what_could_not_be_kept_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as where the disk is full."""
+
+    def refuse(path: Path, target: Path) -> Path:
+        raise OSError(errno.ENOSPC, "no room")
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    with pytest.raises(OSError, match="no room"):
+        keep(tmp_path, b"content")
+
+    assert list(tmp_path.iterdir()) == []

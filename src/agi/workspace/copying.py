@@ -100,13 +100,17 @@ def kept_content(kept: Path, held: Held | None) -> bytes | None:
 
 
 def keep(kept: Path, data: bytes) -> str:
-    """Keep a content, under its digest."""
+    """Keep a content, under its digest; any thread may, also while another keeps the same."""
     name = digest(data)
     place = kept / name
     if not place.exists():
-        fresh = kept / f".{name}.{os.getpid()}"
-        fresh.write_bytes(data)
-        fresh.replace(place)
+        fresh = kept / f".{name}.{os.urandom(8).hex()}"
+        try:
+            fresh.write_bytes(data)
+            fresh.replace(place)
+        except BaseException:
+            fresh.unlink(missing_ok=True)
+            raise
     return name
 
 
