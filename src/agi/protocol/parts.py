@@ -132,10 +132,18 @@ Part = Text | Reasoning | Image | Audio | File | ToolCallPart | ToolResultPart |
 """Every kind of part."""
 
 
+_FILES = (Image, Audio, File)
+
+
 def refs_in(parts: tuple[Part, ...]) -> tuple[str, ...]:
     """The refs of the files that parts show, results included, once for every time."""
-    shown = (one for part in parts for one in (part.content.parts if isinstance(part, ToolResultPart) else (part,)))
-    return tuple(one.ref for one in shown if isinstance(one, Image | Audio | File))
+    found: list[str] = []
+    for part in parts:
+        if isinstance(part, ToolResultPart):
+            found += [one.ref for one in part.content.parts if not isinstance(one, Text)]
+        elif isinstance(part, _FILES):
+            found.append(part.ref)
+    return tuple(found)
 
 
 def plain_text(parts: tuple[Part, ...] | list[Part]) -> str:
