@@ -1,4 +1,4 @@
-"""`python -m bench [name …]`: run the measurements and print one table.
+"""`python -m bench [name …]`: run the measurements, all of them if none is named, and print one table.
 
 `python -m bench peers [name …]` measures ours beside others (`bench/peers`) and, with nobody named, writes what it
 found into `docs/benchmarks.md`.
@@ -59,11 +59,14 @@ ALL = {
 
 def main(names: list[str]) -> None:
     """Measure what is named, or everything."""
+    if set(names) & {"-h", "--help"}:
+        print(f"{(__doc__ or '').strip()}\n\nMeasurements: {', '.join(ALL)}, peers.")
+        return
     if names[:1] == ["peers"]:
         _peers(names[1:])
         return
     if unknown := [name for name in names if name not in ALL]:
-        sys.exit(f"There is no measurement {unknown[0]!r}. There are: {', '.join(ALL)}.")
+        sys.exit(f"There is no measurement {unknown[0]!r}. There are: {', '.join(ALL)}, peers.")
     heads = ("what", "ours", "floor", "ratio", "bar", "note")
     print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores, Python {sys.version.split()[0]}\n")
     print("| " + " | ".join(heads) + " |")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import statistics
 import subprocess
 import sys
@@ -17,9 +18,14 @@ from agi.net.http import HttpClient
 from bench.peers import costs
 from bench.processes import AGI, ROOT, Daemon, cpu_ms, cpu_of_runs, daemon, environment, provider, rss_mb, settle
 
+_BAR = re.compile(r"(?P<sign>[<≤≥]) (?P<most>[\d.,]*\d)(?P<times>×)?(?!.*\bover\b)(?P<said>.*\b(pass|MISS)\b)?")
+
 
 class Row:
-    """One line: what was measured, ours, the floor, the bar the ratio or the figure is held against."""
+    """One line: what was measured, ours, the floor, the bar the ratio or the figure is held against.
+
+    A bar that begins with a comparison says whether it was met; any other, or its note, says so itself.
+    """
 
     def __init__(self, name: str, ours: float, unit: str, floor: float | None, bar: str, note: str = "") -> None:
         self.name, self.ours, self.unit, self.floor, self.bar, self.note = name, ours, unit, floor, bar, note
@@ -27,7 +33,16 @@ class Row:
     def cells(self) -> tuple[str, ...]:
         floor = "" if self.floor is None else f"{self.floor:.4g}"
         ratio = "" if not self.floor else f"{self.ours / self.floor:.2f}×"
-        return self.name, f"{self.ours:.4g} {self.unit}", floor, ratio, self.bar, self.note
+        return self.name, f"{self.ours:.4g} {self.unit}", floor, ratio, self._judged(), self.note
+
+    def _judged(self) -> str:
+        found = _BAR.match(self.bar)
+        if found is None or found["said"] or self.note.startswith(("pass", "MISS")):
+            return self.bar
+        value = self.ours / self.floor if found["times"] and self.floor else self.ours
+        most = float(found["most"].replace(",", ""))
+        met = value >= most if found["sign"] == "≥" else value < most or (found["sign"] == "≤" and value == most)
+        return f"{self.bar}, {'pass' if met else 'MISS'}"
 
 
 class Ground:
