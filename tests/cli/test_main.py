@@ -29,6 +29,23 @@ LOADED = (
     "sys.stderr.write(' '.join(sorted(set(sys.modules) - before))); sys.exit(code)"
 )
 
+DEAF = (
+    "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN);"
+    "os.execv(sys.executable, [sys.executable, '-c', sys.argv[1]])"
+)
+"""A starter that has the end of its children ignored, as some supervisors do."""
+FAILING_CHILD = (
+    "import subprocess; from agi.cli import main;"
+    "main.main = lambda argv: subprocess.run(['/bin/sh', '-c', 'exit 3']).returncode; main.run()"
+)
+
+
+async def test_how_children_end_is_heard_whoever_started_us(cli):
+    """Where their end is ignored, which is inherited, every program would seem to end well."""
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", DEAF, FAILING_CHILD, env=cli.env)
+
+    assert await process.wait() == 3
+
 
 @pytest.mark.parametrize("arguments", [("--version",), ("--help",), (), ("help", "serve"), ("sessions", "--help")])
 async def test_telling_about_itself_loads_next_to_nothing(cli, arguments):

@@ -5,6 +5,7 @@ What the commands do is written in their own files. May import: errors, cli.
 
 from __future__ import annotations
 
+import _signal as signal
 import gc
 import os
 import sys
@@ -115,6 +116,7 @@ SETUP_OPTIONS = {
 def run() -> None:
     """Run the command this process was started with, and exit."""
     _open_streams()
+    _hear_of_children()
     code = main(sys.argv[1:])
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -146,6 +148,13 @@ def _open_streams() -> None:
             os.fstat(descriptor)
         except OSError:
             os.open(os.devnull, os.O_RDWR)
+
+
+def _hear_of_children() -> None:
+    """Who started us may have had the end of children ignored, which is inherited: each would seem to end well then."""
+    child = getattr(signal, "SIGCHLD", None)  # not everywhere
+    if child is not None and signal.getsignal(child) == signal.SIG_IGN:
+        signal.signal(child, signal.SIG_DFL)
 
 
 def _dispatch(argv: list[str]) -> int:
