@@ -84,3 +84,40 @@ async def test_it_looks_also_while_a_daemon_runs(cli):
         result = await cli("log", "verify")
 
     assert (result.code, "all intact" in result.out) == (0, True)
+
+
+def test_a_damaged_database_is_said_with_what_to_do(here):
+    """Also for programs; a repair makes it again, whether it is told how or not."""
+    talk(here)
+    database = here.project / ".agi" / "agi.sqlite"
+    with open(database, "r+b") as file:
+        file.seek(3 * 4096)
+        file.write(b"\xff" * 8192)
+    damaged = database.read_bytes()
+    told, listed = here("log", "verify"), here("log", "verify", "--json")
+    found = json.loads(listed.out)[0]["findings"]
+
+    assert (told.code, listed.code) == (1, 1)
+    assert "database: It is damaged" in told.out
+    assert "agi repair --from-mirrors" in told.out + told.err
+    assert "report it" not in told.err + listed.err
+    assert [(one["place"], one["problem"]) for one in found] == [("database", "unreadable")]
+    for words in (["repair"], ["repair", "--from-mirrors"]):
+        database.write_bytes(damaged)
+        assert "The database was rebuilt: 1 sessions" in here(*words).out, words
+        assert here("log", "verify").code == 0, words
+
+
+def test_a_damaged_database_without_mirrors_is_no_empty_folder(here):
+    """What it held cannot be told, and that is not the same as nothing."""
+    session_id = talk(here)
+    (here.project / ".agi" / "sessions" / session_id / "events.ndjson").unlink()
+    for path in (here.project / ".agi").glob("agi.sqlite*"):
+        path.write_bytes(b"nothing of ours" * 1000)
+    told, listed = here("log", "verify"), here("log", "verify", "--json")
+    named = here("log", "verify", session_id)
+
+    assert (told.code, told.out) == (1, "")
+    assert (listed.code, listed.out) == (1, "[]\n")
+    assert (named.code, named.out) == (1, "")
+    assert all("is not a readable database" in one.err for one in (told, listed, named))

@@ -79,3 +79,14 @@ def test_where_nothing_is_there_is_nothing_to_repair(here):
 
     assert result.code == 2
     assert not list(here.project.iterdir())
+
+
+def test_a_page_that_nobody_has_read_yet_is_damage_too(here):
+    """The database is looked through as a whole, and rebuilt where a page of it cannot be read."""
+    first_session(here)
+    database = here.project / ".agi" / "agi.sqlite"
+    whole = database.read_bytes()
+    for page in range(2, len(whole) // 4096, 7):
+        database.write_bytes(whole[: (page - 1) * 4096] + b"\xff" * 4096 + whole[page * 4096 :])
+        repaired = here("repair")
+        assert (repaired.code, repaired.out[:24]) == (0, "The database was rebuilt"), page

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from agi.errors import StorageError
+from agi.errors import Damaged, StorageError
 from agi.eventlog import chain
 from agi.eventlog.log import EventLog
 from agi.eventlog.repair import rebuild_database, rebuild_mirrors
@@ -217,14 +217,34 @@ def test_a_lost_database_is_said_and_the_mirror_looked_through(told):
     assert (looked.events, looked.head) == (8, told.head)
 
 
-def test_a_file_that_is_no_database_is_an_error_with_a_hint(told):
-    """Nothing can be said about its events."""
+def test_a_file_that_is_no_database_is_said_and_the_mirror_looked_through(told):
+    """Nothing can be said about its events; which sessions it had is an error with a hint."""
     for path in told.folder.glob("agi.sqlite*"):
         path.unlink()
     told.database.write_bytes(b"nothing of ours" * 100)
-    with pytest.raises(StorageError) as refused:
-        told.look()
+    looked = told.look()
+    assert [(one.place, one.problem) for one in looked.findings] == [("database", "unreadable")]
+    assert (looked.events, looked.head) == (8, told.head)
+    with pytest.raises(Damaged) as refused:
+        LogFiles(told.folder, told.database).sessions()
     assert refused.value.hint
+
+
+@pytest.mark.parametrize("page", range(2, 13))
+def test_a_page_that_is_damaged_is_a_finding_and_no_crash(told, page):
+    """Whichever it is: what cannot be read is named, and the rest of the log still looked through."""
+    with open(told.database, "r+b") as file:
+        file.seek((page - 1) * 4096)
+        file.write(b"\xff" * 8192)
+    files = LogFiles(told.folder, told.database)
+    try:
+        ids = files.sessions()
+    except Damaged:
+        ids = files.mirrored()
+    assert ids == [told.id]
+    looked = told.look()
+    assert {(one.place, one.problem) for one in looked.findings} <= {("database", "unreadable")}
+    assert (looked.events, looked.head) == (8, told.head)
 
 
 def test_a_rebuilt_log_keeps_its_chain(told):

@@ -17,7 +17,7 @@ from agi.cli.output import put
 from agi.cli.place import project_of
 from agi.client.running import is_locked
 from agi.config.files import PROJECT_DIR
-from agi.errors import Invalid, NotFound
+from agi.errors import Damaged, Invalid, NotFound
 from agi.eventlog.chain import digest_of, kind_of
 from agi.eventlog.verify import LogFiles
 from agi.protocol.chains import LogCheck
@@ -43,19 +43,31 @@ def log(arguments: Arguments) -> int:
     project = project_of(arguments)
     data = project / PROJECT_DIR
     files = LogFiles(data, data / "agi.sqlite")
-    ids = files.sessions()
+    ids, damage = _sessions(files)
     if len(words) == 2:
-        ids = [_named(words[1], ids)]
-    checks = [
-        _settled(files, session_id, head, patience=PATIENCE_S if is_locked(project) else 0.0) for session_id in ids
-    ]
+        ids = [_named(words[1], ids, damage)]
+        damage = None  # of what was asked about, its own check tells
+    patience = PATIENCE_S if is_locked(project) else 0.0
+    checks = [_settled(files, session_id, head, patience=patience) for session_id in ids]
     if arguments.has("--json"):
         put(msgspec.json.encode(checks).decode() + "\n")
-    else:
+    elif checks or damage is None:
         for check in checks:
             put("\n".join(_told(check, bool(head))) + "\n")
         put(_summary(checks))
+    if damage is not None:
+        raise damage
     return exits.OK if all(check.intact for check in checks) else exits.FAILED
+
+
+def _sessions(files: LogFiles) -> tuple[list[str], Damaged | None]:
+    """All of them; where the database is damaged, those with a mirror, and what is to be said about it."""
+    try:
+        return files.sessions(), None
+    except Damaged as error:
+        hint = "`agi repair --from-mirrors` makes it again, from the mirrors and from what can still be read of it."
+        text = f"{error.message} Sessions without a mirror were not looked at."
+        return files.mirrored(), Damaged(text, hint=hint)
 
 
 def _head(text: str) -> str:
@@ -64,10 +76,12 @@ def _head(text: str) -> str:
     return text.strip().lower()
 
 
-def _named(text: str, ids: list[str]) -> str:
+def _named(text: str, ids: list[str], damage: Damaged | None) -> str:
     found = [one for one in ids if one == text] or [one for one in ids if one.startswith(text) or one.endswith(text)]
     if len(found) == 1:
         return found[0]
+    if not found and damage is not None:
+        raise damage
     what = "is not the id of a session here" if not found else f"could be any of {len(found)} sessions"
     raise NotFound(f"{text[:80]!r} {what}.", code="session_not_found", hint="List them with `agi sessions`.")
 

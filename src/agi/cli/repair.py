@@ -17,7 +17,7 @@ from agi.client.running import locked
 from agi.config.files import PROJECT_DIR
 from agi.errors import Conflict, Damaged, NotFound
 from agi.eventlog import leases
-from agi.eventlog.repair import Repair, needs_rebuild, rebuild_database, rebuild_mirrors
+from agi.eventlog.repair import Repair, is_damaged, needs_rebuild, rebuild_database, rebuild_mirrors
 from agi.eventlog.schema import connect
 from agi.views.tables import Tables
 
@@ -32,7 +32,7 @@ def repair(arguments: Arguments) -> int:
         raise NotFound(f"There are no sessions in {project}.", hint="Name another folder with --project.")
     with locked(project):
         _refuse_while_running(database)
-        if arguments.has("--from-mirrors") or needs_rebuild(database, data):
+        if arguments.has("--from-mirrors") or needs_rebuild(database, data) or is_damaged(database):
             report = rebuild_database(data, database, Tables())
             put(f"The database was rebuilt: {report.sessions} sessions with {report.events} events.\n")
         else:

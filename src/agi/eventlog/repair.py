@@ -78,6 +78,20 @@ def needs_rebuild(database: Path, folder: Path) -> bool:
         raise StorageError(f"{database} cannot be read: {error.strerror}.", hint="Check who may read it.") from error
 
 
+def is_damaged(database: Path) -> bool:
+    """Look whether all pages of a database can be read; raises StorageError where that cannot be told."""
+    try:
+        with closing(connect(database)) as db:
+            return [row[0] for row in db.execute("PRAGMA quick_check(1)")] != ["ok"]
+    except UNREADABLE as error:
+        failure = unreadable(database, error)
+        if not isinstance(failure, Damaged):
+            raise failure from error
+    except Damaged:
+        pass
+    return True
+
+
 def rebuild_if_needed(folder: Path, database: Path, projection: Projection) -> Repair | None:
     """Look and rebuild, within `alone_at`: of several processes that find the same damage at once, one does it."""
     return rebuild_database(folder, database, projection) if needs_rebuild(database, folder) else None

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from agi.errors import StorageError
+from agi.errors import Damaged, StorageError
 from agi.eventlog import chain
 from agi.eventlog.mirror import session_folder
 from agi.eventlog.rows import PLAIN, SELECT
@@ -42,6 +42,8 @@ class Walk:
         self.late: list[Span] = []
         self.anew: list[int] = []
         self.last = 0
+        self.broke_off = False
+        """Whether there may be more events than could be read."""
         self._before = ""
 
     def find(self, problem: Problem, seq: int, message: str) -> None:
@@ -97,16 +99,23 @@ class LogFiles(Struct, frozen=True):
     database: Path
 
     def sessions(self) -> list[str]:
-        """Every session that either of them holds."""
-        found = {path.parent.name for path in mirrors(self.folder)}
+        """Every session that either of them holds; raises StorageError where the database does not say which."""
+        found = set(self.mirrored())
         if self.database.exists():
-            with closing(open_to_read(self.database)) as db:
-                rows = db.execute("SELECT DISTINCT CAST(session_id AS BLOB) FROM events").fetchall()
+            try:
+                with closing(open_to_read(self.database)) as db:
+                    rows = db.execute("SELECT DISTINCT CAST(session_id AS BLOB) FROM events").fetchall()
+            except UNREADABLE as error:
+                raise unreadable(self.database, error) from error
             found |= {row[0].decode("utf-8", "replace") for row in rows}
         return sorted(one for one in found if is_id(one, SESSION))
 
+    def mirrored(self) -> list[str]:
+        """Every session that has a mirror."""
+        return [path.parent.name for path in mirrors(self.folder)]
+
     def check(self, session_id: str, anchor: Anchor, head: str = "") -> LogCheck:
-        """Look one session through; raises StorageError for a database that cannot be opened."""
+        """Look one session through; raises StorageError for a database that is out of reach, or older than chains."""
         stored, known = self._stored(session_id, anchor)
         if known is not None:
             stored.end(*known, "the sessions table")
@@ -114,7 +123,8 @@ class LogFiles(Struct, frozen=True):
                 stored.find("unknown", known[0] + 1, f"The sessions table knows of {known[0]} events only.")
         # Read after the database: what is appended meanwhile may be in the mirror already, but not the other way round.
         mirrored = self._mirrored(session_id, stored)
-        main = stored if stored.hashes else mirrored
+        is_less = stored.broke_off and mirrored.last > stored.last
+        main = mirrored if is_less or not stored.hashes else stored
         found = [*stored.findings, *mirrored.findings, *self._snapshot(session_id, main)]
         head_seq = 0
         if head:
@@ -139,15 +149,24 @@ class LogFiles(Struct, frozen=True):
         walk = Walk("database")
         if not self.database.exists():
             walk.find("missing", 0, f"There is no database {self.database.name}.")
+            walk.broke_off = True
             return walk, None
-        with closing(open_to_read(self.database)) as db:
+        try:
+            opened = open_to_read(self.database)
+        except Damaged as error:
+            walk.find("unreadable", 0, error.message)
+            walk.broke_off = True
+            return walk, None
+        with closing(opened) as db:
             try:
                 db.execute("BEGIN")  # the rows and where they end, at one moment
                 for event in _rows(db, session_id):
                     walk.skip("is no text.") if event is None else walk.take(event)
                 return walk, anchor(db, session_id)
             except UNREADABLE as error:
-                walk.find("unreadable", walk.last + 1, f"It cannot be read from event {walk.last + 1} on: {error}.")
+                what = "It is damaged: it" if isinstance(unreadable(self.database, error), Damaged) else "It"
+                walk.find("unreadable", walk.last + 1, f"{what} cannot be read from event {walk.last + 1} on: {error}.")
+                walk.broke_off = True
                 return walk, None
 
     def _mirrored(self, session_id: str, stored: Walk) -> Walk:
@@ -165,7 +184,7 @@ class LogFiles(Struct, frozen=True):
                 break
         if stored.last > walk.last:
             walk.end(stored.last, "", "the database")
-        elif walk.last > stored.last and (stored.hashes or not stored.findings):
+        elif walk.last > stored.last and not stored.broke_off:
             stored.end(walk.last, "", "the mirror")
         return walk
 
