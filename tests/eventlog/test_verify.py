@@ -202,6 +202,21 @@ def test_half_a_line_of_a_crash_and_a_line_written_twice_are_no_change(told):
     assert told.look().intact
 
 
+def test_half_a_line_at_the_end_is_noted_and_a_whole_one_is_found(told):
+    """A crash leaves no line feed; whoever put one there wrote a line that is no event."""
+    half = b'{"seq":9,"ts"'
+    whole = told.mirror.read_bytes()
+    told.mirror.write_bytes(whole + half)
+    looked = told.look()
+    assert (looked.intact, looked.events, looked.head, len(looked.notes)) == (True, 8, told.head, 1)
+    told.mirror.write_bytes(whole + half + b"\n")
+    assert told.first() == ("mirror", "truncated", 9)
+    told.mirror.write_bytes(whole[:-40])
+    assert told.first() == ("mirror", "truncated", 8)
+    told.mirror.write_bytes(whole[:-1])
+    assert (told.look().intact, told.look().notes) == (True, ())
+
+
 def test_a_line_that_was_put_in_is_found(told):
     """Even one that is well formed."""
     lines = told.lines()

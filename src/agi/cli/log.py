@@ -103,6 +103,8 @@ def _told(check: LogCheck, was_given: bool) -> Iterator[str]:
     yield f"  head: {digest_of(check.head) or 'none'}"
     for one in check.findings:
         yield f"  {one.place}: {exact(one.message)}"
+    for note in check.notes:
+        yield f"  {exact(note)}"
     if was_given and check.head_seq:
         later = check.events - check.head_seq
         since = f"; {later} came after it" if later else ""

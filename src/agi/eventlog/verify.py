@@ -44,6 +44,8 @@ class Walk:
         self.last = 0
         self.broke_off = False
         """Whether there may be more events than could be read."""
+        self.notes: list[str] = []
+        """What is no change and yet to be seen."""
         self._before = ""
 
     def find(self, problem: Problem, seq: int, message: str) -> None:
@@ -143,6 +145,7 @@ class LogFiles(Struct, frozen=True):
             late=tuple(main.late),
             anew=tuple(main.anew),
             head_seq=head_seq,
+            notes=tuple(mirrored.notes),
         )
 
     def _stored(self, session_id: str, anchor: Anchor) -> tuple[Walk, tuple[int, str] | None]:
@@ -173,10 +176,15 @@ class LogFiles(Struct, frozen=True):
         walk = Walk("mirror", stored.hashes)
         path = session_folder(self.folder / "sessions", session_id) / "events.ndjson"
         try:
-            lines = [line for line in read_file(path).split(b"\n") if line]
+            *whole, half = read_file(path).split(b"\n")
         except OSError as error:
             walk.find("unreadable", 0, f"{path.name} cannot be read: {error.strerror}.")
             return walk
+        lines = [line for line in whole if line]
+        if half and _parsed(half, session_id) is None:
+            walk.notes.append("The mirror ends in half a line, as a crash leaves it.")
+        elif half:
+            lines.append(half)
         _walk_lines(walk, lines, session_id)
         for seq, link in stored.hashes.items():
             if seq in walk.hashes and walk.hashes[seq] != link:

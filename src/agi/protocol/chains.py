@@ -45,3 +45,5 @@ class LogCheck(Struct, frozen=True, kw_only=True):
     """Where the chain begins anew, because a repair could not go on from what stood before."""
     head_seq: int = 0
     """The event that the given head is the hash of; 0 if none was given, or none has it."""
+    notes: tuple[str, ...] = ()
+    """What is worth knowing and no change."""
