@@ -121,3 +121,29 @@ def test_a_damaged_database_without_mirrors_is_no_empty_folder(here):
     assert (listed.code, listed.out) == (1, "[]\n")
     assert (named.code, named.out) == (1, "")
     assert all("is not a readable database" in one.err for one in (told, listed, named))
+
+
+def test_what_would_mend_it_is_said_at_the_end(here):
+    """The mirrors from the database, the database from the mirrors, or one after the other; and then it is so."""
+    session_id = talk(here)
+    mirror = here.project / ".agi" / "sessions" / session_id / "events.ndjson"
+    database = "UPDATE events SET data=replace(data, 'hello', 'hallo')"
+    assert "agi repair" not in here("log", "verify").out
+    for is_mirror, is_database, words in (
+        (True, False, [["repair"]]),
+        (False, True, [["repair", "--from-mirrors"]]),
+        (True, True, [["repair", "--from-mirrors"], ["repair"]]),
+    ):
+        if is_mirror:
+            mirror.write_bytes(mirror.read_bytes().replace(b'"seq":4,', b'"seq":"x",'))
+        if is_database:
+            db = sqlite3.connect(here.project / ".agi" / "agi.sqlite")
+            db.execute(database)
+            db.commit()
+            db.close()
+        said = here("log", "verify").out
+        assert [f"`agi {' '.join(one)}`" in said for one in words] == [True] * len(words), said
+        assert ("--from-mirrors" in said) == is_database
+        for one in words:
+            assert here(*one).code == 0
+        assert here("log", "verify").code == 0, words

@@ -217,6 +217,26 @@ def test_half_a_line_at_the_end_is_noted_and_a_whole_one_is_found(told):
     assert (told.look().intact, told.look().notes) == (True, ())
 
 
+@pytest.mark.parametrize(("kept", "rest"), [(3, 3), (3, 6), (0, 2), (8, 8), (4, 8)])
+def test_lines_that_are_no_events_are_one_finding(told, kept, rest):
+    """With their count, whatever they stand in the place of; the events behind them are not said to be misplaced."""
+    lines = told.lines()
+    told.mirror.write_bytes(b"".join([*lines[:kept], *[b"\xff\n"] * 12, *lines[rest:]]))
+    found = told.look().findings
+    assert "12 lines" in found[0].message
+    assert f"from line {kept + 1} on" in found[0].message
+    assert [one.problem for one in found] == ["truncated"] * len(found) if rest == 8 else ["changed"]
+
+
+def test_a_mirror_of_garbage_is_one_finding(told):
+    """It is none of the events' fault."""
+    told.mirror.write_bytes(b"\xff\n" * 16 + b"\xff")
+    looked = told.look()
+    assert [(one.place, one.problem) for one in looked.findings] == [("mirror", "unreadable")]
+    assert "16 lines" in looked.findings[0].message
+    assert (looked.events, looked.head) == (8, told.head)
+
+
 def test_a_line_that_was_put_in_is_found(told):
     """Even one that is well formed."""
     lines = told.lines()

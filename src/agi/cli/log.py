@@ -55,6 +55,7 @@ def log(arguments: Arguments) -> int:
         for check in checks:
             put("\n".join(_told(check, bool(head))) + "\n")
         put(_summary(checks))
+        put("".join(f"{line}\n" for line in _advice(checks)))
     if damage is not None:
         raise damage
     return exits.OK if all(check.intact for check in checks) else exits.FAILED
@@ -65,7 +66,7 @@ def _sessions(files: LogFiles) -> tuple[list[str], Damaged | None]:
     try:
         return files.sessions(), None
     except Damaged as error:
-        hint = "`agi repair --from-mirrors` makes it again, from the mirrors and from what can still be read of it."
+        hint = "Run `agi repair --from-mirrors`: it reads what can still be read."
         text = f"{error.message} Sessions without a mirror were not looked at."
         return files.mirrored(), Damaged(text, hint=hint)
 
@@ -113,6 +114,16 @@ def _told(check: LogCheck, was_given: bool) -> Iterator[str]:
         yield f"  Events {span.first} to {span.last} were chained after they were written, by an update or a repair."
     for seq in check.anew[:5]:
         yield f"  The chain begins anew at event {seq}: nothing before it is vouched for by what comes after."
+
+
+def _advice(checks: list[LogCheck]) -> Iterator[str]:
+    """What would mend it; where only a head that was kept fits nothing, nothing would."""
+    places = {one.place for check in checks for one in check.findings}
+    if "database" in places:
+        yield "`agi repair --from-mirrors` makes the database again: of each event it takes what still fits the chain."
+    if places & {"mirror", "session.json"}:
+        then = "After that, `agi repair`" if "database" in places else "`agi repair`"
+        yield f"{then} writes the mirrors anew from the database."
 
 
 def _summary(checks: list[LogCheck]) -> str:

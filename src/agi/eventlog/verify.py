@@ -71,11 +71,12 @@ class Walk:
         self.hashes[event.seq] = self._before = event.hash
         self.last = event.seq
 
-    def skip(self, message: str) -> None:
-        """The next event cannot be read."""
-        self.last += 1
-        self.find("changed", self.last, f"Event {self.last} {message}")
-        self._before = ""
+    def skip(self, count: int, message: str) -> None:
+        """The next events cannot be read."""
+        self.find("changed", self.last + 1, message)
+        self.last += count
+        if count:
+            self._before = ""
 
     def end(self, seq: int, head: str, who: str) -> None:
         """See that it reaches as far as somebody says, with this hash there."""
@@ -164,7 +165,7 @@ class LogFiles(Struct, frozen=True):
             try:
                 db.execute("BEGIN")  # the rows and where they end, at one moment
                 for event in _rows(db, session_id):
-                    walk.skip("is no text.") if event is None else walk.take(event)
+                    walk.skip(1, f"Event {walk.last + 1} is no text.") if event is None else walk.take(event)
                 return walk, anchor(db, session_id)
             except UNREADABLE as error:
                 what = "It is damaged: it" if isinstance(unreadable(self.database, error), Damaged) else "It"
@@ -181,11 +182,16 @@ class LogFiles(Struct, frozen=True):
             walk.find("unreadable", 0, f"{path.name} cannot be read: {error.strerror}.")
             return walk
         lines = [line for line in whole if line]
-        if half and _parsed(half, session_id) is None:
-            walk.notes.append("The mirror ends in half a line, as a crash leaves it.")
-        elif half:
+        is_torn = half != b"" and _parsed(half, session_id) is None
+        if half and not is_torn:
             lines.append(half)
-        _walk_lines(walk, lines, session_id)
+        if lines and not _walk_lines(walk, lines, session_id):
+            which = f"None of its {len(lines)} lines" if len(lines) > 1 else "Its only line"
+            what = "is an event" if len(lines) > 1 else "is no event"
+            walk.find("unreadable", 1, f"{which} {what} of this session.")
+            return walk
+        if is_torn:
+            walk.notes.append("The mirror ends in half a line, as a crash leaves it.")
         for seq, link in stored.hashes.items():
             if seq in walk.hashes and walk.hashes[seq] != link:
                 walk.find("changed", seq, f"Event {seq} is not the same as in the database.")
@@ -240,17 +246,25 @@ def _text(value: object) -> str | None:
     return value.decode() if isinstance(value, bytes) else None if value is None else str(value)
 
 
-def _walk_lines(walk: Walk, lines: Sequence[bytes], session_id: str) -> None:
-    """Take a mirror's lines: a line that a crash cut off, and one that two processes wrote, are no change."""
+def _walk_lines(walk: Walk, lines: Sequence[bytes], session_id: str) -> bool:
+    """Take a mirror's lines: a line that a crash cut off, and one that two processes wrote, are no change.
+
+    Gives whether any of them is an event; if none is, nothing else is found.
+    """
     events = [_parsed(line, session_id) for line in lines]
     present = {event.seq for event in events if event is not None}
     seen: dict[int, bytes] = {}
+    strange: list[int] = []
+    """Numbers of the lines just before that are no events."""
+    if not present:
+        return False
     for n, (line, event) in enumerate(zip(lines, events, strict=True)):
         if event is None:
-            following = lines[n + 1] if n + 1 < len(lines) else line
-            if n + 1 == len(lines) or not following.startswith(line):
-                _unreadable_line(walk, n, is_last=n + 1 == len(lines))
-        elif event.seq in seen or event.seq <= walk.last:
+            strange.append(n + 1)
+            continue
+        _skip_lines(walk, [one for one in strange if not line.startswith(lines[one - 1])], event.seq)
+        strange.clear()
+        if event.seq in seen or event.seq <= walk.last:
             if seen.get(event.seq) != line:
                 walk.find("reordered", event.seq, f"Line {n + 1} holds event {event.seq}, which belongs before it.")
         else:
@@ -259,13 +273,30 @@ def _walk_lines(walk: Walk, lines: Sequence[bytes], session_id: str) -> None:
             if not is_exact:
                 walk.find("changed", event.seq, f"Line {n + 1} is not as it was written.")
             seen[event.seq] = line
+    if len(strange) == 1:
+        walk.find("truncated", walk.last + 1, f"Line {strange[0]}, the last, is no event; it may have been cut off.")
+    elif strange:
+        text = f"The last {len(strange)} lines, from line {strange[0]} on, are no events."
+        walk.find("truncated", walk.last + 1, text)
+    return True
 
 
-def _unreadable_line(walk: Walk, n: int, *, is_last: bool) -> None:
-    if is_last:
-        walk.find("truncated", walk.last + 1, f"Line {n + 1}, the last, is no event; it may have been cut off.")
-    else:
-        walk.skip(f"should stand in line {n + 1}, which is no event.")
+def _skip_lines(walk: Walk, lines: Sequence[int], following: int) -> None:
+    """Some lines before an event are none: as many events are lost in them as its number leaves room for."""
+    room = following - walk.last - 1
+    if not lines:
+        return
+    if len(lines) == 1 and room == 1:
+        walk.skip(1, f"Event {walk.last + 1} should stand in line {lines[0]}, which is no event.")
+        return
+    lost = max(0, min(len(lines), room))
+    text = f"Line {lines[0]} is no event"
+    if len(lines) > 1:
+        text = f"{len(lines)} lines, from line {lines[0]} on, are no events"
+    if lost:
+        gone = f"event {walk.last + 1}" if lost == 1 else f"events {walk.last + 1} to {walk.last + lost}"
+        text += f"; {gone} should stand there"
+    walk.skip(lost, f"{text}.")
 
 
 def _parsed(line: bytes, session_id: str) -> Event | None:
