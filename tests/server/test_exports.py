@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+
 from agi.replay.cassette import parse_cassette
 from agi.testing.box import Daemon
 
@@ -33,3 +35,22 @@ async def test_another_format_and_another_session_are_refused(daemon: Daemon) ->
     missing = await daemon.get("/v1/sessions/sess_00000000000070008000000000000000/export")
 
     assert (strange.status, missing.status) == (422, 404)
+
+
+async def test_a_changed_log_is_no_cassette(daemon: Daemon) -> None:
+    """The event is named, and what helps; its lines can be had as they are."""
+    daemon.model.says("hi")
+    turn = await daemon.ask("hello")
+    await turn.answer()
+    db = sqlite3.connect(daemon.harness.log.path)
+    db.execute("UPDATE events SET ts='2026-01-01T00:00:00.000Z' WHERE seq=2")
+    db.commit()
+    db.close()
+    path = f"/v1/sessions/{turn.session_id}/export"
+    refused = await daemon.get(f"{path}?format=cassette")
+    error = refused.json()["error"]
+
+    assert (refused.status, error["code"]) == (422, "log_damaged")
+    assert "event 2 is not as it was written" in error["message"]
+    assert "--from-mirrors" in error["hint"]
+    assert (await daemon.get(path)).status == 200

@@ -13,14 +13,16 @@ import sqlite3
 import time
 from collections.abc import Sequence
 from contextlib import closing
+from pathlib import Path
 
 import msgspec
 
 from agi import __version__
 from agi.agents.base import Agent
-from agi.errors import AgiError, Invalid
+from agi.errors import AgiError, Damaged, Invalid
+from agi.eventlog import chain
 from agi.eventlog.rows import read_page
-from agi.eventlog.schema import connect
+from agi.eventlog.schema import UNREADABLE, connect, unreadable
 from agi.protocol import events as ev
 from agi.protocol.events import Event
 from agi.protocol.policies import step_limit
@@ -39,9 +41,10 @@ PAGE = 2_000
 
 
 async def make_cassette(harness: Harness, session_id: str) -> Cassette:
-    """A session's cassette; raises NotFound, or Invalid for one that is too large."""
+    """A session's cassette; raises NotFound, or Invalid for one that is too large or not as it was written."""
     state = harness.state(session_id)
     events = await asyncio.to_thread(read_all, harness, session_id)
+    _refuse_changed(events)
     site = _site_of(harness, state)
     registry = harness.registry
     with contextlib.suppress(Exception):  # a project's tools may be broken by now; those that ran are in the log
@@ -82,7 +85,7 @@ def read_all(harness: Harness, session_id: str) -> list[Event]:
     events: list[Event] = []
     size = 0
     with closing(connect(harness.log.path)) as db:
-        while page := _page(db, session_id, len(events)):
+        while page := _page(db, harness.log.path, session_id, len(events)):
             events += page
             size += sum(len(event.raw) for event in page)
             if size > MOST_BYTES // 2 or len(events) > MOST_EVENTS:
@@ -94,23 +97,38 @@ def read_all(harness: Harness, session_id: str) -> list[Event]:
     return events
 
 
-def _page(db: sqlite3.Connection, session_id: str, after: int) -> list[Event]:
+def _page(db: sqlite3.Connection, path: Path, session_id: str, after: int) -> list[Event]:
     """The next events, each readable and in its place."""
     try:
         page = read_page(db, session_id, after, PAGE)
-        is_whole = all(one.seq == after + n and (one.data or True) for n, one in enumerate(page, start=1))
-    except (msgspec.DecodeError, ValueError) as error:
-        raise _damaged() from error
-    if not is_whole:
-        raise _damaged()
+    except UNREADABLE as error:
+        if not isinstance(unreadable(path, error), Damaged):
+            raise
+        raise _damaged(f"what comes after event {after} cannot be read") from error
+    for seq, one in enumerate(page, start=after + 1):
+        if one.seq != seq:
+            raise _damaged(f"event {seq} is missing")
+        try:
+            one.data  # noqa: B018 - raises if it does not say what its type may say
+        except (msgspec.DecodeError, ValueError) as error:
+            raise _damaged(f"event {seq} cannot be read") from error
     return page
 
 
-def _damaged() -> Invalid:
+def _refuse_changed(events: Sequence[Event]) -> None:
+    """A cassette with a changed event would be refused by whoever reads it."""
+    before = ""
+    for event in events:
+        if not chain.fits(before, event):
+            raise _damaged(f"event {event.seq} is not as it was written")
+        before = event.hash
+
+
+def _damaged(what: str) -> Invalid:
     return Invalid(
-        "The session's log is damaged: an event is missing or cannot be read.",
+        f"The session's log is damaged: {what}.",
         code="log_damaged",
-        hint="`agi log verify` says which; `agi repair --from-mirrors` mends what it can.",
+        hint="`agi log verify` says more; `agi repair --from-mirrors` mends what it can.",
     )
 
 
