@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from pathlib import Path
 
@@ -64,6 +65,7 @@ async def test_a_changed_cassette_is_refused_with_the_event(cli, taped):
 
     assert (result.code, result.out) == (2, "")
     assert "is not as it was written" in result.err
+    assert str(taped) in result.err
 
 
 async def test_a_changed_log_is_no_cassette_and_is_said_with_what_helps(cli, taped):
@@ -83,6 +85,43 @@ async def test_a_changed_log_is_no_cassette_and_is_said_with_what_helps(cli, tap
     assert not path.exists()
     assert (await cli("repair", "--from-mirrors")).code == 0
     assert (await cli("replay", session)).code == 0
+
+
+@pytest.mark.parametrize("command", [["replay"], ["policy", "replay"]])
+def test_what_is_no_file_of_ours_is_refused_by_its_name(here, command):
+    """Folders, pipes that nobody writes to, devices, empty and endless names: at once, and with what to do."""
+    (here.project / "folder").mkdir()
+    os.mkfifo(here.project / "pipe")
+    (here.project / "plain").write_text("no\nthing\nof\nours\n")
+    for name in ("folder", "./folder", "pipe", "./pipe", "/dev/zero", "plain"):
+        result = here(*command, name)
+        assert (result.code, result.out) == (2, ""), name
+        assert result.err.startswith(f"agi: {name.removeprefix('./')}"), result.err
+    for name in ("", "x" * 5000):
+        result = here(*command, name)
+        assert (result.code, result.out, "report it" in result.err) == (2, "", False), name[:10]
+
+
+def test_a_list_of_events_is_told_from_a_cassette(here):
+    """With how a cassette is made of it."""
+    here("hello")
+    session = json.loads(here("sessions", "--json").out)[0]["id"]
+    (here.project / "plain.ndjson").write_text(here("sessions", "export", session).out)
+    mirror = here.project / ".agi" / "sessions" / session / "events.ndjson"
+    for name in ("plain.ndjson", str(mirror)):
+        result = here("replay", name)
+        assert (result.code, result.out) == (2, "")
+        assert f"{name}: It is a list of events" in result.err
+        assert "agi sessions export ID --cassette" in result.err
+
+
+async def test_a_policy_that_is_no_file_is_refused_at_once(cli, taped):
+    """Nothing is waited for."""
+    os.mkfifo(cli.project / "pipe")
+    for name in ("pipe", "/dev/zero", ".", "missing", ""):
+        result = await cli("policy", "replay", str(taped), "--policy", name)
+        assert (result.code, result.out) == (2, ""), name
+        assert name in result.err
 
 
 async def test_bad_command_lines_say_so(cli, taped):

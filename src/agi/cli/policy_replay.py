@@ -6,6 +6,7 @@ May import: errors, protocol, client, cli; and the reader of cassettes.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import aclosing
 from pathlib import Path
@@ -32,10 +33,12 @@ NOW = {"allow": "allowed", "ask": "asked", "deny": "denied"}
 def policy_replay(arguments: Arguments) -> int:
     """Judge a session's or a cassette's calls again."""
     words = [*arguments.words, *(arguments.after or ())]
-    if len(words) != 2:
+    if len(words) != 2 or not words[1]:
         raise usage("policy", "Say which session or cassette: `agi policy replay 3f9a`.")
     settings = place(arguments)
     given = arguments.get("--policy")
+    if given == "":
+        raise usage("policy", "--policy names a file.")
     events, tools = _events(settings, words[1])
     from agi.client.inprocess import rejudged  # late: it brings the whole house
 
@@ -49,7 +52,7 @@ def policy_replay(arguments: Arguments) -> int:
 
 def _events(settings: ClientSettings, named: str) -> tuple[Sequence[Event], Sequence[ToolDefinition]]:
     """Those of a file, if there is one of that name, and the tools it knew; else of a session of the project."""
-    if "/" in named or Path(named).is_file():
+    if "/" in named or os.path.lexists(named):
         cassette = read_cassette(Path(named))
         return cassette.events, cassette.head.conditions.known_tools
     if not has_sessions(settings):

@@ -6,6 +6,7 @@ May import: errors, client, cli; and replay, behind which the loop is.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -50,7 +51,9 @@ def replay(arguments: Arguments) -> int:
 
 def _cassette(arguments: Arguments, named: str) -> Cassette:
     """That of a file, if there is one of that name; else of a session of the project, made for this."""
-    if "/" in named or Path(named).exists():
+    if not named:
+        raise usage("replay", "Say which session or cassette: `agi replay 3f9a`.")
+    if "/" in named or os.path.lexists(named):
         return read_cassette(Path(named))
     settings = place(arguments)
     if not has_sessions(settings):

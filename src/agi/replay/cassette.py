@@ -138,23 +138,44 @@ def written(cassette: Cassette) -> Iterator[bytes]:
 
 
 def read_cassette(path: Path) -> Cassette:
-    """Read a file; raises Invalid for what is no cassette, is too large or was changed."""
+    """Read a file; raises Invalid, with its name, for what is no cassette, is too large or was changed."""
+    data = read_regular(path, MOST_BYTES)
+    if isinstance(data, str):
+        raise _refused(data)
+    try:
+        return parse_cassette(data)
+    except Invalid as error:
+        raise _refused(f"{path}: {error.message}", error.hint) from error
+
+
+def read_regular(path: Path, most: int) -> bytes | str:
+    """What a file holds, or why it is not read: what is no regular file, and might never end, is not waited for."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
-        raise _refused(f"{path} cannot be read: {getattr(error, 'strerror', error)}.") from error
-    with os.fdopen(descriptor, "rb") as file:
+        return f"{path} cannot be read: {getattr(error, 'strerror', error)}."
+    try:
         state = os.fstat(descriptor)
         if not stat.S_ISREG(state.st_mode):
-            raise _refused(f"{path} is not a regular file.")
-        if state.st_size > MOST_BYTES:
-            raise _refused(f"{path} is larger than a cassette may be ({MOST_BYTES // 1024 // 1024} MiB).")
-        return parse_cassette(file.read(MOST_BYTES + 1))
+            return f"{path} is {'a folder' if stat.S_ISDIR(state.st_mode) else 'not a regular file'}."
+        if state.st_size > most:
+            return f"{path} is larger than it may be ({most // 1024 // 1024} MiB)."
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read(most + 1)
+    except OSError as error:
+        return f"{path} cannot be read: {error.strerror}."
+    finally:
+        os.close(descriptor)
 
 
 def parse_cassette(data: bytes) -> Cassette:
     """Take a cassette's bytes apart, checking each; raises Invalid."""
     lines = data.split(b"\n")
+    if _is_event(lines[0]):
+        raise _refused(
+            "It is a list of events, as a plain export or a mirror is one, and no cassette.",
+            hint="Make one with `agi sessions export ID --cassette`, or play the session itself: `agi replay ID`.",
+        )
     if lines.pop() != b"" or len(lines) < 3:
         raise _refused("It is no whole cassette: it is cut off, or something else.")
     head = _decoded(lines[0], Head, 1)
@@ -212,6 +233,13 @@ def _events(head: Head, lines: list[bytes]) -> list[Event]:
     if not isinstance(first, SessionCreated) or first.id != head.session_id or before != head.head:
         raise _refused("Its events are not those of the session it names.")
     return events
+
+
+def _is_event(line: bytes) -> bool:
+    try:
+        return parse_envelope(line).seq > 0
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return False
 
 
 def _decoded(line: bytes, kind: type[T], number: int) -> T:

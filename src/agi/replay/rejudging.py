@@ -21,6 +21,7 @@ from agi.protocol.parts import ToolCallPart
 from agi.protocol.policies import ApprovalPolicy
 from agi.protocol.rejudging import Now, PolicyReplay, Rejudged, Then
 from agi.protocol.tools import ToolCall, ToolDefinition, ToolKind
+from agi.replay.cassette import read_regular
 from agi.sessions.ground import ground_for, ground_of
 from agi.sessions.runner import with_team
 from agi.sessions.sites import Site
@@ -30,19 +31,16 @@ from agi.views.folding import fold
 from agi.views.state import SessionState
 
 SHOWN = 300
-MOST_POLICY = 1_000_000
+MOST_POLICY = 1024 * 1024
 _KINDS = frozenset(ToolKind)
 _STRICT: dict[str, int] = {"allow": 0, "allowed": 0, "ask": 1, "asked": 1, "deny": 2, "denied": 2}
 
 
 def read_policy(path: Path) -> ApprovalPolicy:
     """A policy from a file: a settings file, or only what stands under `approval`; raises Invalid or ConfigError."""
-    try:
-        if path.stat().st_size > MOST_POLICY:
-            raise Invalid(f"{path} is too large for a policy.", hint="Give a settings file, or its `approval` alone.")
-        text = path.read_bytes()
-    except OSError as error:
-        raise Invalid(f"{path} cannot be read: {error.strerror}.", hint="Give a file with settings.") from error
+    text = read_regular(path, MOST_POLICY)
+    if isinstance(text, str):
+        raise Invalid(text, hint="Give a settings file, or its `approval` alone.")
     try:
         said = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
