@@ -74,7 +74,8 @@ def test_what_follows_two_dashes_is_never_an_option(here, text):
     [
         ((), "Say which command"),
         (("explain",), "Say which command"),
-        (("show", "ls"), "Say which command"),
+        (("show", "ls"), "There is no `agi policy show`, only explain and replay."),
+        (("repaly", "x"), "Did you mean replay?"),
         (("explain", "ls", "--tool", "nothing"), "There is no tool 'nothing'"),
         (("explain", "ls", "--agent", "nobody"), "nobody"),
     ],

@@ -146,6 +146,14 @@ async def test_a_file_is_not_overwritten_by_an_export(cli, taped):
     assert (result.code, "exists already" in result.err) == (2, True)
 
 
+def test_two_formats_at_once_are_a_conflict(here):
+    """It is said which; both are formats."""
+    here("hello")
+    result = here("sessions", "export", "sess", "--cassette", "--format", "markdown")
+    assert (result.code, result.out) == (2, "")
+    assert "--format markdown another: leave one out" in result.err
+
+
 async def test_one_call_that_is_judged_again_is_one_call(cli):
     """Sessions with a single call are what people begin with."""
     async with cli.answered_by(calls(("git_status", {})), says("Clean.")):

@@ -107,6 +107,37 @@ def test_a_policy_is_a_settings_file_or_its_approval_alone(tmp_path):
     assert read_policy(tmp_path / "a.json").require_for_kinds == ()
 
 
+@pytest.mark.parametrize(
+    "settings", [{}, {"defaultProvider": "scripted"}, {"sandbox": {"mode": "off"}}, {"trustedWorkspaces": {}}]
+)
+def test_a_settings_file_that_says_nothing_of_approval_has_the_defaults(tmp_path, settings):
+    """As it has where it is a user's own."""
+    (tmp_path / "a.json").write_text(json.dumps(settings))
+
+    assert read_policy(tmp_path / "a.json") == ApprovalPolicy()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"approvals": {}}', "`approvals` is not a known setting. Did you mean `approval`?"),
+        ('{"approval": {"rule": []}}', "`approval.rule` is not a known setting. Did you mean `approval.rules`?"),
+        ('{"rules": [], "moon": 1}', "`moon` is not a known setting of `approval`."),
+        ('{"rules": [], "sandbox": {}}', "`rules` is not a known setting."),
+        ('{"rules": [{"tool": ""}]}', "`rules[0].tool`"),
+    ],
+)
+def test_what_is_wrong_with_a_policy_is_said_as_it_stands_in_the_file(tmp_path, text, said):
+    """By the keys that were written, with the file's name once; nothing of it is ignored."""
+    (tmp_path / "p.json").write_text(text)
+    with pytest.raises(AgiError) as refused:
+        read_policy(tmp_path / "p.json")
+
+    assert refused.value.message.startswith(f"{tmp_path / 'p.json'}: {said}")
+    assert refused.value.message.count("p.json") == 1
+    assert "is ignored" not in refused.value.message
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"approval": 7}', '{"approvals": {}}', '{"rules": [{"tool": ""}]}'])
 def test_a_policy_that_is_not_understood_is_refused(tmp_path, text):
     """Trying out half of it would say something that is not so."""

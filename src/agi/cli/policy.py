@@ -11,7 +11,7 @@ import msgspec
 
 from agi.cli import exits
 from agi.cli.display import exact, exact_lines
-from agi.cli.options import Arguments, usage
+from agi.cli.options import Arguments, nearest, usage
 from agi.cli.output import put
 from agi.cli.place import place
 from agi.protocol.explanations import Explanation, SeenCommand
@@ -24,7 +24,11 @@ def policy(arguments: Arguments) -> int:
     """Explain one command."""
     words = [*arguments.words, *(arguments.after or ())]
     name = words[0] if words else ""
-    if name not in ACTIONS or words == ["explain"]:
+    if name and name not in ACTIONS:
+        error = usage("policy", f"There is no `agi policy {name[:40]}`, only {' and '.join(ACTIONS)}.")
+        error.hint = nearest(name, ACTIONS) + error.hint
+        raise error
+    if not name or words == ["explain"]:
         raise usage("policy", 'Say which command: `agi policy explain "git status"`.')
     if name == "replay":
         from agi.cli.policy_replay import policy_replay  # late: only who asks needs it

@@ -102,8 +102,10 @@ async def _export(client: Client, arguments: Arguments, session_id: str) -> int:
 
 def _format(arguments: Arguments) -> str:
     format = arguments.get("--format") or ("cassette" if arguments.has("--cassette") else "ndjson")
-    if format not in FORMATS or (arguments.has("--cassette") and format != "cassette"):
+    if format not in FORMATS:
         raise usage("sessions", f"--format is one of {', '.join(FORMATS)}.")
+    if arguments.has("--cassette") and format != "cassette":
+        raise usage("sessions", f"--cassette is one format and --format {format} another: leave one out.")
     return format
 
 

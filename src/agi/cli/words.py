@@ -528,7 +528,8 @@ decides, the risk, and what an answer could be remembered as. Runs nothing.
 file. It says what was allowed, asked about or denied then and would be now, and by which rule. Exit code 1 if any call
 would be decided otherwise, else 0.
 
-  --policy FILE    a settings file, or only what stands under `approval`; else the settings of the folder
+  --policy FILE    a settings file (the defaults if it has no `approval`), or only what stands under `approval`; else
+                   the settings of the folder
   --all            the calls that would be decided as they were, too
   --tool NAME      another tool than shell; the text is then a path, or its whole input as JSON
   -a, --agent NAME

@@ -17,7 +17,7 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from agi.config.files import CONFIG_LIMIT, CONFIG_NAME, PROJECT_DIR, read_file, read_inside
-from agi.config.parse import parse_settings, secret
+from agi.config.parse import parse_policy, parse_settings, secret
 from agi.config.rules import RULES_NAME, read_rules, verify_commands
 from agi.config.settings import BudgetSection, ProviderSection, Settings, Url, VerifySection, overlay, said
 from agi.config.values import (
@@ -183,11 +183,11 @@ def _rules_commands(
 
 
 def approval_of(content: bytes, file: str) -> ApprovalPolicy:
-    """The approval policy of a settings file that counts for nothing else; raises ConfigError also for unknown keys."""
-    settings, unknown = parse_settings(content, file)
-    if unknown:
-        raise ConfigError(f"{file}: {unknown[0]}", hint="A policy that is not understood is not tried out.")
-    return _build(settings).approval
+    """The approval policy of a settings file, or of what stands under `approval` alone; raises ConfigError.
+
+    A file that says nothing of approval has the defaults.
+    """
+    return _build(parse_policy(content, file)).approval
 
 
 def _build(settings: Settings) -> Config:

@@ -10,7 +10,17 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct, UnsetType
 
-from agi.config.settings import NAMED, NAMED_IN, SECTIONS, BudgetSection, LimitsSection, Settings, Single, overlay
+from agi.config.settings import (
+    NAMED,
+    NAMED_IN,
+    SECTIONS,
+    ApprovalSection,
+    BudgetSection,
+    LimitsSection,
+    Settings,
+    Single,
+    overlay,
+)
 from agi.config.values import Secret
 from agi.errors import ConfigError
 
@@ -39,6 +49,22 @@ def parse_settings(content: bytes, file: str) -> tuple[Settings, tuple[str, ...]
     if not isinstance(settings.budget, UnsetType):
         settings = msgspec.structs.replace(settings, budget=_folded(settings.budget))
     return settings, _unknown_warnings(_unknown(document, Settings, ""), file)
+
+
+def parse_policy(content: bytes, file: str) -> Settings:
+    """Read a settings file, or what stands under `approval` alone; a key that is not known is an error."""
+    document = parse_json(content, file)
+    is_alone = not set(document) & set(FIELDS) and bool(set(document) & set(ApprovalSection.__struct_encode_fields__))
+    if is_alone:
+        settings = Settings(approval=convert(document, ApprovalSection, "", file))
+    else:
+        settings, _ = parse_settings(content, file)
+    if unknown := _unknown(document, ApprovalSection if is_alone else Settings, ""):
+        name, meant = _told(unknown[0])
+        where = " of `approval`" if is_alone else ""
+        hint = "Give a settings file, or what stands under `approval` alone; half of a policy is not tried out."
+        raise ConfigError(f"{file}: `{name}` is not a known setting{where}.{meant}", hint=hint)
+    return settings
 
 
 def parse_json(content: bytes, file: str) -> dict[str, object]:
@@ -107,16 +133,22 @@ def _unknown_warnings(keys: list[Unknown], file: str) -> tuple[str, ...]:
     """Name the first of them, made printable: a hostile file may have any number, of any letters."""
     if not keys:
         return ()
-    from agi.explain import nearest, printable  # late: needed only for a mistake
-
     warnings = []
-    for at, key, known in keys[:_MOST_SHOWN]:
-        near = nearest(key, known)
-        meant = f" Did you mean `{printable(at + near)}`?" if near else ""
-        warnings.append(f"{file}: `{printable(at + key)}` is not a known setting and is ignored.{meant}")
+    for key in keys[:_MOST_SHOWN]:
+        name, meant = _told(key)
+        warnings.append(f"{file}: `{name}` is not a known setting and is ignored.{meant}")
     if len(keys) > _MOST_SHOWN:
         warnings.append(f"{file}: {len(keys) - _MOST_SHOWN} more settings are not known and are ignored.")
     return tuple(warnings)
+
+
+def _told(unknown: Unknown) -> tuple[str, str]:
+    """The name of a key that is not known, and what may have been meant."""
+    from agi.explain import nearest, printable  # late: needed only for a mistake
+
+    at, key, known = unknown
+    near = nearest(key, known)
+    return printable(at + key), f" Did you mean `{printable(at + near)}`?" if near else ""
 
 
 def _unknown(document: dict[str, object], shape: type[Struct], at: str) -> list[Unknown]:

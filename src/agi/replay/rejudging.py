@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import msgspec
-
 from agi.config.grants import read_grants
 from agi.config.load import approval_of
 from agi.errors import AgiError, Invalid
@@ -41,11 +39,7 @@ def read_policy(path: Path) -> ApprovalPolicy:
     text = read_regular(path, MOST_POLICY)
     if isinstance(text, str):
         raise Invalid(text, hint="Give a settings file, or its `approval` alone.")
-    try:
-        said = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Invalid(f"{path} is no JSON object: {error}.", hint="Give a settings file.") from error
-    return approval_of(text if "approval" in said else b'{"approval":' + text + b"}", str(path))
+    return approval_of(text, str(path))
 
 
 def rejudge(
