@@ -40,6 +40,19 @@ async def test_a_cassette_plays_identically_also_elsewhere(cli, taped, tmp_path)
     assert 0 < as_json["started_at"] <= 7
 
 
+async def test_the_fields_for_programs_are_those_of_the_page(cli, taped):
+    """Each has a row, and what they count fits what is told to people."""
+    found = json.loads((await cli("replay", str(taped), "--json", "--from", "8", "--until", "12")).out)
+    said = (await cli("replay", str(taped), "--from", "8", "--until", "12")).out
+    page = (Path(__file__).parents[2] / "docs" / "replay.md").read_text()
+    rows = [row.split("|")[1] for row in page.split("`--json` prints one object")[1].split("\n\n")[1].split("\n")[2:]]
+
+    assert {*found} == {word.strip(" `") for row in rows for word in row.split(",")}
+    assert (found["events"], found["made"], found["pieces"]) == (12, [], [])
+    assert f"identical: {found['events'] - found['started_at']} events" in said
+    assert f"played from event {found['started_at'] + 1};" in said
+
+
 async def test_a_session_is_played_without_a_file(cli, taped):
     """By its id, or a part of it that fits only one; nothing is left behind."""
     session = json.loads(taped.read_text().split("\n")[0])["session_id"]
@@ -174,7 +187,7 @@ async def test_a_session_and_its_cassette_are_judged_again(cli, taped):
     assert (same.code, other.code) == (0, 1)
     assert "= event" in same.out
     assert "2 calls: none would be decided otherwise." in same.out
-    assert "then asked (policy) by kind:write; now allowed by not_required" in other.out
+    assert "then asked (nobody was there to answer) by kind:write; now allowed by not_required" in other.out
     assert [one["then"] for one in by_session["calls"]] == ["allowed", "asked"]
 
 

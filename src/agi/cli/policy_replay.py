@@ -27,6 +27,14 @@ from agi.protocol.rejudging import PolicyReplay, Rejudged
 from agi.protocol.tools import ToolDefinition
 from agi.replay.cassette import read_cassette
 
+ANSWERS = {
+    "granted": "granted",
+    "user": "refused",
+    "expired": "not answered in time",
+    "policy": "nobody was there to answer",
+    "canceled": "canceled before an answer",
+}
+"""What became of a question."""
 NOW = {"allow": "allowed", "ask": "asked", "deny": "denied"}
 
 
@@ -91,7 +99,7 @@ def _told(replayed: PolicyReplay, *, everything: bool) -> Iterator[str]:
 
 
 def _call(one: Rejudged) -> Iterator[str]:
-    answer = f" ({one.answer})" if one.answer else ""
+    answer = f" ({ANSWERS.get(one.answer, exact(one.answer))})" if one.answer else ""
     then = "not reached" if one.then == "not_reached" else one.then + answer
     mark = "≠" if one.differs else "="
     yield f"  {mark} event {one.seq}  {exact(one.name)} {exact(one.input)[:100]}"

@@ -65,7 +65,7 @@ class Played(Struct, frozen=True, kw_only=True):
     session_id: str
     identical: bool
     events: int
-    """Events up to where it was played."""
+    """The number of the last event that came out as recorded; those that were only folded count too."""
     compared: int
     """Events that the loop made again, each the same to the byte."""
     started_at: int
