@@ -55,7 +55,7 @@ class Shared:
         self.harness = harness
         self.settings = settings
         self.passes = Passes()
-        self.metrics = Metrics()
+        self.metrics = Metrics(harness.tools_known)
         harness.log.observers.append(self.metrics.hear)
         self.stopped: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 

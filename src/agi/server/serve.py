@@ -108,7 +108,7 @@ async def _run(
         if site.config.telemetry.endpoint is not None:
             from agi.telemetry.otel import Exporter  # late: few daemons have anybody to tell
 
-            exporter = Exporter(site.config.telemetry.endpoint)
+            exporter = Exporter(site.config.telemetry.endpoint, harness.tools_known)
             harness.log.observers.append(exporter.hear)
         server, token = _guarded_server(settings, app, sock, site, speaker)
         harness.redactor.learn(token)

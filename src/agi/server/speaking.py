@@ -1,7 +1,7 @@
 """What the daemon tells: its address on one stream, everything else on the other, as text or as JSON; no secrets.
 
 In JSON each line is one object with `ts`, `level` and `event`; turns that end have a line too. What was said in a
-session is never part of it. May import: errors, protocol, sessions, server.
+session is never part of it. May import: errors, protocol, sessions, telemetry, server.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from agi.protocol.times import to_rfc3339
 from agi.server.access import AccessLine, format_line
 from agi.sessions.harness import Harness
 from agi.sessions.sites import Site
+from agi.telemetry.known import method
 
 
 class Speaker:
@@ -42,7 +43,8 @@ class Speaker:
 
     def log(self, line: AccessLine) -> None:
         """One request that is over."""
-        self._tell(lambda: format_line(line), "info", "request", msgspec.structs.asdict(line))
+        told = msgspec.structs.replace(line, method=method(line.method))
+        self._tell(lambda: format_line(line), "info", "request", msgspec.structs.asdict(told))
 
     def hear(self, events: Sequence[ev.Event]) -> None:
         """In JSON, a line for each turn that ended."""

@@ -11,7 +11,7 @@ import os
 import sqlite3
 import sys
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence, Set
 from contextlib import suppress
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -189,6 +189,10 @@ class Harness:
         from agi.tools.builtin import builtin_tools
 
         return Registry(builtin_tools(self.settings.env))
+
+    def tools_known(self) -> Set[str]:
+        """The name of every tool that an agent was ever given here: the built-in ones, the user's, those of servers."""
+        return self.registry.ever_known()
 
     @property
     def crew(self) -> Crew:

@@ -1,23 +1,26 @@
 """What is counted of the events this process wrote: turns, model calls, tokens, money, tools, questions.
 
-Counts begin with the process; what ever happened is in the log. May import: protocol, telemetry.
+Counts begin with the process; what ever happened is in the log. A label is never a name that somebody made up.
+May import: protocol, telemetry.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 
 from msgspec import UNSET
 
 from agi.protocol import events as ev
 from agi.protocol.messages import Usage
 from agi.telemetry.families import Durations, Family
+from agi.telemetry.known import Known, method, no_tools
 
 
 class Metrics:
     """The numbers of one process."""
 
-    def __init__(self) -> None:
+    def __init__(self, tools: Callable[[], Container[str]] = no_tools) -> None:
+        self.known = Known(tools)
         self.events = Family("agi_events_total", "Events written to the log.", ("type",))
         self.turns = Family("agi_turns_total", "Turns that ended, by how.", ("outcome", "reason"))
         self.turn_seconds = Durations("agi_turn_seconds", "Time a turn worked, without waiting for people.")
@@ -39,19 +42,21 @@ class Metrics:
         """Count events that this process has just made durable."""
         for event in events:
             self.events.add(1, event.type)
+            self.known.hear(event)
             count = _COUNTS.get(event.type)
             if count is not None and event.data is not None:
                 count(self, event.data)
 
-    def request(self, method: str, status: int, seconds: float) -> None:
-        """Count a request that is over."""
-        self.requests.add(1, method if method in _METHODS else "other", str(status))
+    def request(self, asked_by: str, status: int, seconds: float) -> None:
+        """Count a request that is over; `asked_by` is its method."""
+        self.requests.add(1, method(asked_by), str(status))
         self.request_seconds.observe(seconds)
 
     def lines(self) -> Iterable[str]:
         """All of it as text for Prometheus."""
         for family in vars(self).values():
-            yield from family.lines()
+            if isinstance(family, Family | Durations):
+                yield from family.lines()
 
     def ended(self, outcome: str, reason: str, seconds: float) -> None:
         """Count a turn."""
@@ -69,9 +74,6 @@ class Metrics:
             self.cost.add(usage.cost_usd, provider, model)
 
 
-_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-
-
 def _kinds(usage: Usage) -> tuple[tuple[str, int], ...]:
     """The tokens by kind, each once: what was cached is no longer counted as fresh input."""
     fresh = max(0, usage.input_tokens - usage.cached_tokens - usage.cache_write_tokens)
@@ -86,12 +88,13 @@ def _kinds(usage: Usage) -> tuple[tuple[str, int], ...]:
 
 
 def _tool(metrics: Metrics, data: ev.ToolCallCompleted) -> None:
+    name = metrics.known.tool(data.name)
     if data.blocked:
-        metrics.tools.add(1, data.name, "blocked")
+        metrics.tools.add(1, name, "blocked")
         return
     outcome = "interrupted" if data.interrupted else "ok" if data.tool_result.ok else "failed"
-    metrics.tools.add(1, data.name, outcome)
-    metrics.tool_seconds.observe(data.duration_ms / 1000, data.name)
+    metrics.tools.add(1, name, outcome)
+    metrics.tool_seconds.observe(data.duration_ms / 1000, name)
 
 
 def _canceled(metrics: Metrics, data: ev.TurnCanceled) -> None:
@@ -108,7 +111,7 @@ _COUNTS: dict[str, Callable[[Metrics, ev.EventData], None]] = {
         (ev.UsageRecorded, lambda m, d: m.used(d.provider, d.model, d.usage)),
         (ev.ModelBackedOff, lambda m, d: m.backed_off.add(1, d.provider, d.code)),
         (ev.ToolCallCompleted, _tool),
-        (ev.ApprovalRequested, lambda m, d: m.asked.add(1, d.name, d.risk)),
+        (ev.ApprovalRequested, lambda m, d: m.asked.add(1, m.known.tool(d.name), d.risk)),
         (ev.ApprovalGranted, lambda m, d: m.answered.add(1, "granted", "user")),
         (ev.ApprovalDenied, lambda m, d: m.answered.add(1, "denied", d.cause)),
         (ev.VerificationCompleted, lambda m, d: m.verified.add(1, d.status)),

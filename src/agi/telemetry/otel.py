@@ -6,13 +6,14 @@ what it cannot send; nothing of a turn depends on it. May import: errors, extras
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 from agi import __version__
 from agi.errors import ConfigError
 from agi.extras import how_to_add
 from agi.protocol import events as ev
+from agi.telemetry.known import no_tools
 from agi.telemetry.spans import Span, Spans
 
 SCOPE = "agi"
@@ -23,7 +24,7 @@ CLOSING_MS = 3_000
 class Exporter:
     """Hears events and tells a collector."""
 
-    def __init__(self, endpoint: str) -> None:
+    def __init__(self, endpoint: str, tools: Callable[[], Container[str]] = no_tools) -> None:
         try:
             from opentelemetry.sdk.resources import Resource
         except ImportError as error:
@@ -32,7 +33,7 @@ class Exporter:
                 code="extra_missing",
                 hint=f"Run `{how_to_add('otel')}`, or remove the setting.",
             ) from error
-        self._spans = Spans()
+        self._spans = Spans(tools)
         resource = Resource.create({"service.name": "agi", "service.version": __version__})
         self._traces = _Traces(endpoint.rstrip("/"), resource)
         self._numbers = _Numbers(endpoint.rstrip("/"), resource)

@@ -2,12 +2,13 @@
 
 A pure fold in the words of OpenTelemetry's GenAI conventions. Ids follow from our own: a turn's trace is the turn's
 UUID, so a log line, an event and a trace can be laid side by side, and a worker's turn hangs below the call that wanted
-it. How spans leave the process is otel.py's business. May import: protocol.
+it. A tool that there is none of, and a model that never answered, have no name here. How spans leave the process is
+otel.py's business. May import: protocol, telemetry.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from hashlib import blake2b
 from typing import Literal
 
@@ -17,6 +18,7 @@ from msgspec.structs import replace
 from agi.protocol import events as ev
 from agi.protocol.messages import Usage
 from agi.protocol.times import to_millis
+from agi.telemetry.known import Known, no_tools
 
 Value = str | int | float | bool | tuple[str, ...]
 Attributes = dict[str, Value]
@@ -50,6 +52,9 @@ class _Turn(Struct, kw_only=True):
     last: int
     """When the last event before the model spoke was written: it is asked right after."""
     speaks: int = 0
+    provider: str
+    model: str
+    """Who was asked last; that it ever answered is another question."""
     common: Attributes
     begun: dict[str, int] = field(default_factory=dict)
     """When calls, questions and verifications began, by id."""
@@ -58,13 +63,15 @@ class _Turn(Struct, kw_only=True):
 class Spans:
     """The fold: hears events in the order of the log, gives the spans that are over."""
 
-    def __init__(self) -> None:
+    def __init__(self, tools: Callable[[], Container[str]] = no_tools) -> None:
+        self.known = Known(tools)
         self._turns: dict[str, _Turn] = {}
         self._parents: dict[str, tuple[int, int]] = {}
         """By session of a worker: the trace it belongs to, and the span of the call that wanted it."""
 
     def hear(self, event: ev.Event) -> Iterable[Span]:
         """The spans that end with this event."""
+        self.known.hear(event)
         handler = _HANDLERS.get(event.type)
         turn = self._turns.get(event.turn_id or "")
         if event.type == ev.ModelOutputDelta.TYPE:
@@ -91,12 +98,18 @@ class Spans:
             "gen_ai.agent.name": data.agent,
             "gen_ai.conversation.id": event.session_id,
             "gen_ai.provider.name": PROVIDERS.get(data.provider, data.provider),
-            "gen_ai.request.model": data.model,
             "agi.turn.id": turn_id,
         }
         now = to_millis(event.ts)
         self._turns[turn_id] = _Turn(
-            trace_id=trace_id, span_id=span_of(turn_id), parent_id=parent_id, start=now, last=now, common=common
+            trace_id=trace_id,
+            span_id=span_of(turn_id),
+            parent_id=parent_id,
+            start=now,
+            last=now,
+            provider=data.provider,
+            model=data.model,
+            common=common,
         )
 
     def over(self, event: ev.Event, outcome: Attributes, usage: Usage, error: str) -> Iterable[Span]:
@@ -111,7 +124,13 @@ class Spans:
             name=f"invoke_agent {turn.common['gen_ai.agent.name']}",
             start=turn.start,
             end=to_millis(event.ts),
-            attributes={"gen_ai.operation.name": "invoke_agent", **turn.common, **outcome, **_used(usage)},
+            attributes={
+                "gen_ai.operation.name": "invoke_agent",
+                **turn.common,
+                "gen_ai.request.model": self.known.model(turn.provider, turn.model),
+                **outcome,
+                **_used(usage),
+            },
             error=error,
         )
 
@@ -155,13 +174,13 @@ def _inner(turn: _Turn, event: ev.Event, id: str, name: str, start: int, told: A
     )
 
 
-def _answer(turn: _Turn, event: ev.Event, data: ev.ModelOutputCompleted) -> Span:
+def _answer(known: Known, turn: _Turn, event: ev.Event, data: ev.ModelOutputCompleted) -> Span:
     said = data.message
-    provider = PROVIDERS.get(said.provider, said.provider) or turn.common["gen_ai.provider.name"]
+    provider, model = said.provider or turn.provider, said.model or turn.model
     told: Attributes = {
         "gen_ai.operation.name": "chat",
-        "gen_ai.provider.name": provider,
-        "gen_ai.request.model": said.model or turn.common["gen_ai.request.model"],
+        "gen_ai.provider.name": PROVIDERS.get(provider, provider),
+        "gen_ai.request.model": known.model(provider, model),
         "gen_ai.response.id": said.id,
         "gen_ai.response.finish_reasons": (said.stop_reason or "error",),
         **_used(said.usage),
@@ -174,18 +193,19 @@ def _answer(turn: _Turn, event: ev.Event, data: ev.ModelOutputCompleted) -> Span
     return replace(_inner(turn, event, said.id, name, turn.last, told, error), kind="client")
 
 
-def _tool(turn: _Turn, event: ev.Event, data: ev.ToolCallCompleted) -> Span:
+def _tool(known: Known, turn: _Turn, event: ev.Event, data: ev.ToolCallCompleted) -> Span:
     start = turn.begun.pop(data.tool_call_id, to_millis(event.ts) - data.duration_ms)
+    name = known.tool(data.name)
     told: Attributes = {
         "gen_ai.operation.name": "execute_tool",
-        "gen_ai.tool.name": data.name,
+        "gen_ai.tool.name": name,
         "gen_ai.tool.call.id": data.tool_call_id,
         "gen_ai.tool.type": "function",
         "agi.tool.blocked": data.blocked,
         "agi.tool.interrupted": data.interrupted,
     }
     failed = "" if data.tool_result.ok else "blocked" if data.blocked else "tool_failed"
-    return _inner(turn, event, data.tool_call_id, f"execute_tool {data.name}", start, told, failed)
+    return _inner(turn, event, data.tool_call_id, f"execute_tool {name}", start, told, failed)
 
 
 def _waited(turn: _Turn, event: ev.Event, call_id: str, told: Attributes) -> Iterable[Span]:
@@ -244,9 +264,9 @@ def _step(spans: Spans, turn: _Turn | None, event: ev.Event) -> Iterable[Span]:
     elif isinstance(data, ev.VerificationStarted):
         turn.begun[data.verification_id] = now
     elif isinstance(data, ev.ModelOutputCompleted):
-        yield _answer(turn, event, data)
+        yield _answer(spans.known, turn, event, data)
     elif isinstance(data, ev.ToolCallCompleted):
-        yield _tool(turn, event, data)
+        yield _tool(spans.known, turn, event, data)
     elif isinstance(data, ev.ApprovalGranted):
         yield from _waited(turn, event, data.tool_call_id, {"agi.approval": "granted"})
     elif isinstance(data, ev.ApprovalDenied):

@@ -6,7 +6,7 @@ protocol, workspace.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
@@ -108,6 +108,7 @@ class Registry:
         self._tools: dict[str, Tool] = {}
         self._held_back = set(held_back)
         self._offered: tuple[ToolDefinition, ...] | None = None
+        self._ever: set[str] = set()
         for tool in tools:
             self.add(tool)
 
@@ -120,10 +121,14 @@ class Registry:
         self._tools[tool.definition.name] = tool
         self._offered = None
         self._by_name.update(dict.fromkeys(names, tool))
+        self._ever.update(names)
 
     def joined(self, tools: Iterable[Tool], *, held_back: Iterable[str] = ()) -> Registry:
         """These tools and more; a name in use is refused here too. Those held back are there, and not offered."""
-        return Registry((*self._tools.values(), *tools), held_back=(*self._held_back, *held_back))
+        both = Registry((*self._tools.values(), *tools), held_back=(*self._held_back, *held_back))
+        self._ever |= both._ever
+        both._ever = self._ever
+        return both
 
     def offered(self) -> tuple[ToolDefinition, ...]:
         """The tools a model is told of, sorted by name; the same value until there are others."""
@@ -139,6 +144,10 @@ class Registry:
     def names(self) -> frozenset[str]:
         """Every name and alias in use."""
         return frozenset(self._by_name)
+
+    def ever_known(self) -> Set[str]:
+        """Every name and alias there was, here or in a registry that was joined from this one."""
+        return self._ever
 
     def definitions(self) -> tuple[ToolDefinition, ...]:
         """Every tool, sorted by name, so that what a provider is told stays the same from call to call."""
