@@ -103,3 +103,17 @@ async def test_a_second_daemon_names_the_first(cli):
 
     assert (result.code, result.out) == (1, "")
     assert f"process {daemon.pid}" in result.err
+
+
+async def test_a_file_that_is_no_log_of_ours_is_not_taken_for_one(cli):
+    """`--db notes.md` leaves the notes where they are, and nothing beside them."""
+    notes = cli.write("notes.md", "# Notes\n")
+    refused = await cli("serve", "--port", "0", "--db", "notes.md")
+    nowhere = await cli("serve", "--port", "0", "--db", str(cli.project / "nope" / "x.sqlite"))
+
+    assert (refused.code, nowhere.code, refused.out) == (2, 2, "")
+    assert "notes.md is not a database." in refused.err
+    assert "There is no folder" in nowhere.err
+    assert "Make it first" in nowhere.err
+    assert notes.read_text() == "# Notes\n"
+    assert sorted(path.name for path in cli.project.iterdir()) == [".agi", "notes.md"]

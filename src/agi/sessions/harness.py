@@ -116,6 +116,10 @@ class Harness:
         database = settings.database or self.folder / "agi.sqlite"
         tables = Tables()
         refuse_links(self.folder)
+        if settings.database is not None:
+            from agi.eventlog.elsewhere import refuse_other  # late: hardly anybody names one
+
+            refuse_other(settings.database, self.folder)
         self.redactor = Redactor()
         with alone_at(database):  # those who start together look one after the other
             self._foreign = not is_ours(self.folder, settings.home_config)

@@ -1,0 +1,97 @@
+"""A database that was named is a log of ours, or is left alone."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from agi.errors import AgiError
+from agi.eventlog.elsewhere import refuse_other
+from agi.eventlog.schema import STEPS, prepare
+
+
+def refusal(database: Path, folder: Path) -> AgiError | None:
+    """What is said against it; whatever it is, nothing changes."""
+    before = sorted((path, path.stat().st_mtime_ns) for path in database.parent.glob("*"))
+    try:
+        refuse_other(database, folder)
+    except AgiError as error:
+        return error
+    finally:
+        assert sorted((path, path.stat().st_mtime_ns) for path in database.parent.glob("*")) == before
+    return None
+
+
+@pytest.fixture
+def usual(tmp_path: Path) -> Path:
+    (tmp_path / ".agi").mkdir()
+    return tmp_path / ".agi"
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path, usual: Path) -> None:
+    """Somebody's notes are no damaged log."""
+    notes = tmp_path / "notes.md"
+    notes.write_text("# Notes\n")
+
+    error = refusal(notes, usual)
+
+    assert error is not None
+    assert (error.code, error.message) == ("database_not_ours", f"{notes} is not a database.")
+
+
+@pytest.mark.parametrize("mode", ["DELETE", "WAL"])
+def test_a_database_of_another_program_is_refused(tmp_path: Path, usual: Path, mode: str) -> None:
+    """Its tables say whose it is, also where they are not in the file yet; and no table of ours joins them."""
+    path = tmp_path / "places #1?.sqlite"
+    db = sqlite3.connect(path)
+    db.execute(f"PRAGMA journal_mode={mode}")
+    db.execute("CREATE TABLE places (url TEXT)")
+    db.commit()
+
+    error = refusal(path, usual)
+    db.close()
+
+    assert error is not None
+    assert (error.code, error.message) == ("database_not_ours", f"{path} is a database that agi did not make.")
+    assert refusal(path, usual) is not None
+
+
+def test_a_log_of_ours_is_taken(tmp_path: Path, usual: Path) -> None:
+    """As are a damaged one, an empty file, and none."""
+    whole, damaged, empty = (tmp_path / name for name in ("a.sqlite", "b.sqlite", "c.sqlite"))
+    prepare(whole, STEPS)
+    bytes_ = whole.read_bytes()
+    damaged.write_bytes(bytes_[:100] + os.urandom(len(bytes_) - 100))
+    empty.touch()
+
+    assert [refusal(path, usual) for path in (whole, damaged, empty, tmp_path / "none.sqlite")] == [None] * 4
+
+
+def test_in_the_usual_place_anything_is_a_damaged_log(usual: Path) -> None:
+    """That it is made again from its mirrors is the promise there."""
+    (usual / "agi.sqlite").write_text("damage")
+
+    assert refusal(usual / "agi.sqlite", usual) is None
+    assert refusal(usual / ".." / ".agi" / "agi.sqlite", usual) is None
+
+
+def test_a_folder_that_is_not_there_is_not_made(tmp_path: Path, usual: Path) -> None:
+    """It is a slip of the keyboard more often than a wish."""
+    error = refusal(tmp_path / "nope" / "x.sqlite", usual)
+
+    assert error is not None
+    assert "There is no folder" in error.message
+    assert error.hint
+    assert not (tmp_path / "nope").exists()
+
+
+def test_what_is_no_file_is_refused(tmp_path: Path, usual: Path) -> None:
+    """A folder, a pipe."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+
+    for name in ("pipe", "folder"):
+        assert "is not a regular file" in str(refusal(tmp_path / name, usual))
