@@ -12,7 +12,7 @@ import agi
 ROOT = Path(agi.__file__).parent
 
 LEVELS = [
-    {"environment", "errors", "explain", "extras", "redaction"},
+    {"counts", "environment", "errors", "explain", "extras", "redaction"},
     {"protocol", "net", "media"},
     {"config", "trust", "rendering"},
     {"sandbox"},
@@ -29,9 +29,9 @@ LEVELS = [
 """Each level may use those before it; rooms of one level do not know each other, except where ALSO says so."""
 ALSO = {"views": {"eventlog"}, "protocol": set(), "trust": {"config"}}
 FACES = {
-    "client": {"errors", "extras", "protocol", "config", "trust", "net", "redaction"},
-    "cli": {"environment", "errors", "extras", "protocol", "config", "trust", "client", "net"},
-    "tui": {"errors", "extras", "protocol", "config", "client"},
+    "client": {"counts", "errors", "extras", "protocol", "config", "trust", "net", "redaction"},
+    "cli": {"counts", "environment", "errors", "extras", "protocol", "config", "trust", "client", "net"},
+    "tui": {"counts", "errors", "extras", "protocol", "config", "client"},
     "web": set(),
     "testing": {"*"},
 }

@@ -156,3 +156,19 @@ def test_a_transcript_as_json_holds_session_and_messages(here):
 
     assert shown["session"]["id"] == session_id
     assert shown["messages"][0]["parts"][0]["text"] == "hello"
+
+
+@pytest.mark.parametrize(
+    "command", [("sessions",), ("replay", "latest"), ("grants",), ("search", "hello"), ("policy", "replay", "latest")]
+)
+def test_a_log_that_was_made_again_is_said_to_be_whatever_was_asked(here, command):
+    """Once, and beside what was asked for; commands that only read are no exception."""
+    here("hello")
+    database = here.project / ".agi" / "agi.sqlite"
+    database.write_bytes(b"damage" * 1000)
+    first, second = here(*command), here(*command)
+
+    assert first.err.count("was rebuilt from its mirrors: 1 session, ") == 1
+    assert "agi.sqlite.damaged-" in first.err
+    assert "rebuilt" not in first.out
+    assert "rebuilt" not in second.err

@@ -71,7 +71,7 @@ async def test_a_rebuilt_database_is_said_to_be(here):
         path.unlink()
     second = open_in_process(here.settings)
 
-    assert "rebuilt from its mirror: 1 sessions" in second.notice
+    assert "rebuilt from its mirrors: 1 session, " in second.notice
     assert len(await second.sessions()) == 1
     await second.close()
 

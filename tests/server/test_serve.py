@@ -272,7 +272,7 @@ async def test_a_lost_database_is_rebuilt_and_said(tmp_path: Path) -> None:
         _, listed = await get(f"{again.url}/v1/sessions")
         _, err = await again.stop()
     assert len(msgspec.json.decode(listed)["sessions"]) == 1
-    assert "was rebuilt from its mirrors: 1 sessions" in err
+    assert "was rebuilt from its mirrors: 1 session, " in err
 
 
 def settings(folder: Path, **fields: object) -> ServeSettings:

@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 
 from agi.cli.options import Arguments, usage
+from agi.cli.output import say
 from agi.client.settings import ClientSettings
 from agi.config.files import PROJECT_DIR, config_dir
 from agi.errors import ConfigError
@@ -42,8 +43,13 @@ def _is_utf8(path: str) -> bool:
 
 
 def place(arguments: Arguments) -> ClientSettings:
-    """Where this command line works."""
-    return ClientSettings(project=project_of(arguments), home_config=config_dir(os.environ), env=dict(os.environ))
+    """Where this command line works; that a log was made again is said on stderr, whatever the command."""
+    return ClientSettings(
+        project=project_of(arguments),
+        home_config=config_dir(os.environ),
+        env=dict(os.environ),
+        tell=lambda text: say(f"note: {text}"),
+    )
 
 
 def has_sessions(settings: ClientSettings) -> bool:

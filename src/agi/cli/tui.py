@@ -42,7 +42,7 @@ def tui(arguments: Arguments) -> int:
         raise usage("tui", f"There is no theme {theme[:40]!r}: {', '.join(PALETTES)}.")
     if not arguments.has("--trust"):
         ask_trust(settings)
-    said = asyncio.run(_run(arguments, replace(settings, trust_once=arguments.has("--trust")), theme))
+    said = asyncio.run(_run(arguments, replace(settings, trust_once=arguments.has("--trust"), tell=None), theme))
     if said.strip():
         text = said if len(said) <= LEFT_BEHIND else f"…{said[-LEFT_BEHIND:]}"
         put(Screen().show(text.rstrip("\n")) + "\n")

@@ -69,6 +69,10 @@ class InProcessClient:
     def __init__(self, settings: ClientSettings) -> None:
         self._home_config = settings.home_config
         self._harness = _open(settings)
+        self._notice = self._harness.rebuilt.told() if self._harness.rebuilt is not None else ""
+        if settings.tell is not None and self._notice:
+            settings.tell(self._notice)
+            self._notice = ""
         self._harness.runners.on_failure = self._hear_failure
         self._failure: AgiError | None = None
         self._followers: set[asyncio.Task[object]] = set()
@@ -80,11 +84,8 @@ class InProcessClient:
 
     @property
     def notice(self) -> str:
-        """Says so if the database was missing, damaged or made elsewhere."""
-        done = self._harness.rebuilt
-        if done is None:
-            return ""
-        return f"The database was rebuilt from its mirror: {done.sessions} sessions with {done.events} events."
+        """Says so if the database was missing, damaged or made elsewhere, and nobody was told yet."""
+        return self._notice
 
     async def create_session(self, command: CreateSession) -> Session:
         """Begin a session."""

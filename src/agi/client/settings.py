@@ -5,7 +5,7 @@ May import: nothing of ours.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -22,3 +22,5 @@ class ClientSettings(Struct, frozen=True, kw_only=True):
     """The environment; never sent anywhere."""
     trust_once: bool = False
     """Trust the project for this run; a running daemon cannot be told that, so the harness runs in this process."""
+    tell: Callable[[str], None] | None = None
+    """Hears at once what a person should know of the log, whatever was asked; else the client's notice has it."""

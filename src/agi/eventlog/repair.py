@@ -1,7 +1,8 @@
 """Making the database again from the mirrors, and the mirrors again from the database: losing one loses nothing.
 
 What cannot be read is set aside, never deleted, and its place in the numbering is taken by a notice that says so.
-For a data folder that no other process has open. May import: errors, protocol, eventlog.
+For a data folder that no other process has open. May import: counts, errors, protocol,
+eventlog.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from agi.counts import counted
 from agi.errors import Damaged, StorageError
 from agi.eventlog import chain
 from agi.eventlog.base import Projection
@@ -58,6 +60,13 @@ class Repair(Struct, kw_only=True):
     mirrors: int = 0
     anew: list[str] = []
     """Where the chain of a log could not be kept, as `session:event`."""
+
+    def told(self) -> str:
+        """What became of a database that was made again unasked, for the person who did not ask."""
+        what = f"{counted(self.sessions, 'session')}, {counted(self.events, 'event')}, {self.lost:,} lost."
+        aside = f" Set aside: {', '.join(self.set_aside)}." if self.set_aside else ""
+        aside += f" Could not be read: {', '.join(self.unread)}." if self.unread else ""
+        return f"the database was missing, damaged or made elsewhere and was rebuilt from its mirrors: {what}{aside}"
 
 
 def needs_rebuild(database: Path, folder: Path) -> bool:

@@ -73,6 +73,8 @@ async def serve(
             await server.run(read, write, server.create_initialization_options())
             return
         harness = _harness(settings, stand_in)
+        if harness.rebuilt is not None:
+            say(f"note: {harness.rebuilt.told()}")
         try:
             await harness.own_log()
             server = make_server(OwnTools(Desk(harness, TOOLS)), asks=asks)

@@ -78,14 +78,7 @@ class Speaker:
     def warn_about(self, harness: Harness, site: Site) -> None:
         """What a person should know before the first request."""
         if harness.rebuilt is not None:
-            done = harness.rebuilt
-            aside = f" Set aside: {', '.join(done.set_aside)}." if done.set_aside else ""
-            aside += f" Could not be read: {', '.join(done.unread)}." if done.unread else ""
-            self.tell(
-                "agi: the database was missing, damaged or made elsewhere and was rebuilt from its mirrors:"
-                f" {done.sessions} sessions,"
-                f" {done.events} events, {done.lost} lost.{aside}"
-            )
+            self.tell(f"agi: {harness.rebuilt.told()}")
         if not site.trusted and any("not trusted" in warning for warning in site.config.warnings):
             self.tell("agi: this workspace is not trusted; what its files could run is ignored. `agi trust` trusts it.")
         for warning in site.config.warnings:
