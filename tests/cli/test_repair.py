@@ -22,7 +22,7 @@ def test_a_lost_database_is_rebuilt_from_the_mirrors(here):
     repaired = here("repair")
 
     assert repaired.code == 0
-    assert "The database was rebuilt: 1 sessions" in repaired.out
+    assert "The database was rebuilt: 1 session " in repaired.out
     assert (here("sessions", "export", session_id)).out == before.out
 
 
@@ -45,7 +45,7 @@ def test_it_can_be_told_to_rebuild_in_any_case(here):
     first_session(here)
     repaired = here("repair", "--from-mirrors")
 
-    assert "The database was rebuilt: 1 sessions" in repaired.out
+    assert "The database was rebuilt: 1 session " in repaired.out
     assert "Set aside: " in repaired.out
 
 

@@ -1,4 +1,4 @@
-"""`agi gc`: what takes room, and making some. May import: errors, protocol, client, cli."""
+"""`agi gc`: what takes room, and making some. May import: counts, errors, protocol, client, cli."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from agi.cli.questions import ask_line, someone_is_there
 from agi.cli.times import local_time
 from agi.client.base import Client
 from agi.client.find import open_client
+from agi.counts import counted
 from agi.errors import ConfigError
 from agi.protocol.commands import CollectGarbage
 from agi.protocol.storage import Collected, StorageUse
@@ -75,7 +76,7 @@ async def _agreed(client: Client, command: CollectGarbage) -> bool:
         raise ConfigError(f"{many}, and nobody is there to confirm it.", hint=hint)
     for text in told(found):
         say(text)
-    count = f"{len(found.sessions)} of {found.before.sessions} sessions"
+    count = f"{len(found.sessions)} of {counted(found.before.sessions, 'session')}"
     answer = await ask_line(f"Remove {count} for good? [y]es · [n]o: ")
     return (answer or "").lower() in ("y", "yes")
 

@@ -1,6 +1,6 @@
 """`agi repair`: make the log whole again from what is left of it; for a data folder that nobody works in meanwhile.
 
-May import: errors, config, client, cli; and, alone among the faces, eventlog and views.
+May import: counts, errors, config, client, cli; and, alone among the faces, eventlog and views.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from agi.cli.output import put
 from agi.cli.place import project_of
 from agi.client.running import locked
 from agi.config.files import PROJECT_DIR
+from agi.counts import counted
 from agi.errors import Conflict, Damaged, NotFound
 from agi.eventlog import leases
 from agi.eventlog.repair import Repair, is_damaged, needs_rebuild, rebuild_database, rebuild_mirrors
@@ -34,10 +35,11 @@ def repair(arguments: Arguments) -> int:
         _refuse_while_running(database)
         if arguments.has("--from-mirrors") or needs_rebuild(database, data) or is_damaged(database):
             report = rebuild_database(data, database, Tables())
-            put(f"The database was rebuilt: {report.sessions} sessions with {report.events} events.\n")
+            what = f"{counted(report.sessions, 'session')} with {counted(report.events, 'event')}"
+            put(f"The database was rebuilt: {what}.\n")
         else:
             report = rebuild_mirrors(data, database, Tables())
-            put(f"The database is in order: {report.sessions} sessions. {_mirrored(report)}\n")
+            put(f"The database is in order: {counted(report.sessions, 'session')}. {_mirrored(report)}\n")
     _tell_losses(report)
     return exits.OK
 
@@ -50,7 +52,7 @@ def _mirrored(report: Repair) -> str:
 
 def _tell_losses(report: Repair) -> None:
     if report.lost:
-        put(f"{report.lost} events could not be read anywhere; a notice stands in the place of each.\n")
+        put(f"{counted(report.lost, 'event')} could not be read anywhere; a notice stands in the place of each.\n")
     for place in report.anew[:20]:
         session_id, _, seq = place.partition(":")
         put(

@@ -1,4 +1,4 @@
-"""`agi search`: find what was said and done in a project's sessions. May import: errors, protocol, client, cli.
+"""`agi search`: find what was said and done in a project's sessions. May import: counts, errors, protocol, client, cli.
 
 Where the index is still being filled, it is waited for; what it has not come to after a while is said.
 """
@@ -21,6 +21,7 @@ from agi.cli.place import has_sessions, place
 from agi.cli.times import local_time
 from agi.client.base import Client
 from agi.client.find import open_client
+from agi.counts import counted
 from agi.protocol.messages import Role
 from agi.protocol.search import MOST_HITS, Found, FoundKind, Hit, Search
 from agi.protocol.times import to_rfc3339
@@ -94,7 +95,7 @@ async def _found(client: Client, asked: Search) -> Found:
     until = time.monotonic() + PATIENCE_S
     found = await client.search(asked)
     if found.behind:
-        say(f"Indexing {found.behind:,} events first; this happens once.")
+        say(f"Indexing {counted(found.behind, 'event')} first; this happens once.")
     while found.behind and time.monotonic() < until:
         await asyncio.sleep(0.05)
         found = await client.search(asked)

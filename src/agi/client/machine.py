@@ -1,6 +1,6 @@
 """What the machine brings: Python, the data folder and its database, the disk, other programs. Looks, changes nothing.
 
-To be imported late. May import: extras, config, client.
+To be imported late. May import: counts, extras, config, client.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 
 from agi.client.findings import Finding, broken, note, ok, warning
 from agi.config.files import PROJECT_DIR
+from agi.counts import counted
 from agi.extras import EXTRAS, how_to_add, is_missing
 
 OLDEST_PYTHON = (3, 11)
@@ -82,7 +83,7 @@ def database(project: Path) -> Finding:
         return broken("database", f"{path}: {error}", mend)
     if verdict != "ok":
         return broken("database", f"{path}: {verdict}", "Run `agi repair`.")
-    return ok("database", f"readable and whole, {count} sessions")
+    return ok("database", f"readable and whole, {counted(count, 'session')}")
 
 
 def sync_time(project: Path) -> Finding:

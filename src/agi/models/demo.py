@@ -1,14 +1,15 @@
 """The scripted model that answers only when asked for by name: it says what it is, and then shows real work.
 
 It looks at the project with the agent's own tools and tells what they found, or carries out one order to the letter;
-it understands nothing. Running the tools is the loop's business. May import: protocol, models.base, models.catalog,
-models.orders, models.scripted.
+it understands nothing. Running the tools is the loop's business. May import: counts, protocol, models.base,
+models.catalog, models.orders, models.scripted.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 
+from agi.counts import counted
 from agi.models.base import ModelRequest, StreamItem
 from agi.models.catalog import SCRIPTED
 from agi.models.orders import order_in
@@ -129,7 +130,7 @@ def _about_tree(tree: ToolResultContent | None) -> str:
         return "I could not look around: the tool repo_tree did not succeed."
     entries = _entries(tree)
     folders = sum(line.endswith("/") for line in entries)
-    return f"repo_tree shows {len(entries)} entries here, {folders} of them folders."
+    return f"repo_tree shows {counted(len(entries), 'entry', 'entries')} here, {folders} of them folders."
 
 
 def _about_page(page: ToolResultContent, path: str) -> str:
@@ -138,7 +139,7 @@ def _about_page(page: ToolResultContent, path: str) -> str:
     lines = plain_text(page.parts).splitlines()
     title = next((line.lstrip("# ").strip() for line in lines if line.startswith("#")), "")
     prose = _first_paragraph(lines)
-    told = f"{path} has {len(lines)} lines" + (f", and is headed “{title[:120]}”." if title else ".")
+    told = f"{path} has {counted(len(lines), 'line')}" + (f", and is headed “{title[:120]}”." if title else ".")
     return f"{told} It begins:\n\n> {prose}" if prose else told
 
 

@@ -1,7 +1,7 @@
 """The box in which the user writes: several lines, earlier prompts, pastes of any size, completion.
 
 What is sent, and keys that are not for the text, are told to whoever listens, at once: a key that comes after must find
-done what the one before it did. May import: tui.
+done what the one before it did. May import: counts, tui.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from textual import events
 from textual.widgets import TextArea
 
+from agi.counts import counted
 from agi.tui.keys import ACTIONS
 from agi.tui.safe import shown
 
@@ -129,7 +130,7 @@ class Composer(TextArea):
             return
         lines = text.count("\n") + 1
         if lines > CHIP_LINES or len(text) > CHIP_CHARACTERS:
-            chip = f"[paste {len(self._chips) + 1}: {lines:,} lines, {len(text):,} characters]"
+            chip = f"[paste {len(self._chips) + 1}: {counted(lines, 'line')}, {counted(len(text), 'character')}]"
             self._chips[chip] = text
             text = chip
         self.insert(shown(text))

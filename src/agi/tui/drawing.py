@@ -1,6 +1,6 @@
 """How an entry looks: its lines at a width, in a palette, folded or not.
 
-Drawn lines are kept by whoever shows them. May import: tui.
+Drawn lines are kept by whoever shows them. May import: counts, tui.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
+from agi.counts import counted
 from agi.tui.entries import Aside, Call, Entry, Said, Thought, Told
 from agi.tui.markdown import blocks, drawn, plain
 from agi.tui.safe import one_line, shown
@@ -69,7 +70,9 @@ def draw(entry: Entry, look: Look) -> list[Strip]:
             words = len(entry.text.split())
             body = _folded(entry, look, f"thought · {words} {'word' if words == 1 else 'words'}")
         case Aside():
-            body = _folded(entry, look, f"told the model about the workspace · {len(entry.text.splitlines())} lines")
+            body = _folded(
+                entry, look, f"told the model about the workspace · {counted(len(entry.text.splitlines()), 'line')}"
+            )
         case Said():
             body = _said(entry, look)
         case Call():
