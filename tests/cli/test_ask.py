@@ -344,6 +344,17 @@ async def test_the_step_limit_exits_with_4(cli):
 
     assert result.code == 4
     assert "step limit" in result.err
+    assert "agents.<name>.maxSteps in config.json raises it." in result.err
+
+
+async def test_a_budget_that_is_used_up_says_which_setting_it_is(cli):
+    """And exits with 4 as well."""
+    async with cli.answered_by(*[calls(("git_status", {}))] * 3):
+        cli.configure({"defaultModel": "script", "budget": {"steps": 1}})
+        result = await cli("hi")
+
+    assert result.code == 4
+    assert "budget.perTurn or budget.perSession in config.json raises it." in result.err
 
 
 async def test_a_failed_verification_exits_with_1(cli):

@@ -86,7 +86,13 @@ async def test_it_stops_when_told_and_leaves_no_address_behind(cli):
 @pytest.mark.threat("T6")
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
-    [(["--host", "0.0.0.0"], 2, "--expose"), (["--project", "/does/not/exist"], 2, "There is no folder")],
+    [
+        (["--host", "0.0.0.0"], 2, "--expose"),
+        (["--project", "/does/not/exist"], 2, "There is no folder"),
+        (["--project", "/etc/passwd"], 2, "is a file, not a folder"),
+        (["--host", "nosuch.invalid"], 2, "No address is known for nosuch.invalid."),
+        (["--host", "nosuch.invalid", "--expose"], 2, "No address is known for nosuch.invalid."),
+    ],
 )
 async def test_what_cannot_be_served_is_said(cli, arguments, code, said):
     """No half-started daemon."""

@@ -154,5 +154,6 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     berth.leave()
     (folder / "daemon.lock").unlink()
     (folder / "daemon.lock").symlink_to(elsewhere)
-    with pytest.raises(StorageError):
+    with pytest.raises(StorageError) as refused:
         Berth(folder)
+    assert "daemon.lock in it is no link" in refused.value.hint

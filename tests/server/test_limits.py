@@ -217,11 +217,24 @@ async def test_a_target_that_is_too_long_is_refused(house: House) -> None:
     assert [len(line.path) for line in house.lines] == [501, 501]
 
 
+@pytest.mark.parametrize("raw", [b"FLAMINGO / HTTP/1.1\r\nHost: x\r\n\r\n", b"get-it /v1/x?y HTTP/1.0\r\n\r\n"])
+async def test_a_method_that_nobody_knows_is_said_to_be_that(house: House, raw: bytes) -> None:
+    """It is HTTP all the same; which ones are known is said."""
+    answer = await house.say(raw)
+    assert answer.startswith(b"HTTP/1.1 501 Not Implemented\r\n")
+    assert b'"code":"unknown_method"' in answer
+    assert b"OPTIONS are." in answer
+    assert [line.how for line in house.lines] == ["refused:unknown_method"]
+    assert house.scopes == []
+
+
 @pytest.mark.threat("T12")
 @pytest.mark.parametrize(
     "raw",
     [
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"FLAMINGO",
+        b"GE T / HTTP/1.1\r\n\r\n",
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
         b"POST / HTTP/1.1\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n",
         b"POST / HTTP/1.1\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n",
@@ -234,6 +247,7 @@ async def test_what_is_not_http_is_refused_in_the_error_shape(house: House, raw:
     answer = await house.say(raw)
     assert answer.startswith(b"HTTP/1.1 400 ")
     assert b'{"error":{"code":"bad_request"' in answer
+    assert b'"hint":""' not in answer
     assert [line.how for line in house.lines] == ["refused:bad_request"]
     assert house.scopes == []
 

@@ -27,6 +27,8 @@ def folder(command: str, text: str) -> Path:
     except FileNotFoundError:  # relative to a folder that was removed meanwhile
         hint = "Go to another folder, or name one with --project and its whole path."
         raise ConfigError("The folder you are in is not there any more.", hint=hint, code="usage") from None
+    if os.path.isfile(path):
+        raise usage(command, f"{text[:200]!r} is a file, not a folder.")
     if not os.path.isdir(path):
         raise usage(command, f"There is no folder {text[:200]!r}.")
     if not _is_utf8(path):

@@ -46,6 +46,11 @@ LIMITS = {
     "loop_detected": "The agent went round in circles and was stopped.",
     "max_tokens": "The answer was cut off at the model's limit.",
 }
+RAISED_BY = {
+    "max_steps": "agents.<name>.maxSteps in config.json raises it.",
+    "budget_exhausted": "budget.perTurn or budget.perSession in config.json raises it.",
+}
+"""Where a limit is set, for who would rather have a higher one."""
 ENDINGS = frozenset({"turn_completed", "turn_failed", "turn_canceled"})
 
 
@@ -247,6 +252,8 @@ class Turn:
         if data.stop_reason in LIMITS:
             why = f" {data.note}" if data.note and data.stop_reason == "budget_exhausted" else ""
             self._printer.note(f"agi: {LIMITS[data.stop_reason]}{why}")
+            if data.stop_reason in RAISED_BY:
+                self._printer.note(f"     {RAISED_BY[data.stop_reason]} {GO_ON}")
             return exits.LIMITED
         if self._approver.refused:
             self._printer.note("agi: refused, since nobody could be asked: " + "; ".join(self._approver.refused))

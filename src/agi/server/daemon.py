@@ -37,7 +37,10 @@ class Berth:
         try:
             self._fd = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise StorageError(f"{folder / LOCK} cannot be opened: {error.strerror}.", hint="Look at it.") from error
+            hint = (
+                f"See to it that {folder} is yours, that you may read and write it, and that {LOCK} in it is no link."
+            )
+            raise StorageError(f"{folder / LOCK} cannot be opened: {error.strerror}.", hint=hint) from error
         try:
             self._lock()
         except OSError as error:

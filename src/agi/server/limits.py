@@ -55,12 +55,18 @@ DEFAULT_LIMITS = Limits()
 OTHER_FILES = 500
 """What a daemon opens besides connections: the log, mirrors, commands and their pipes."""
 
-_MALFORMED = Refusal(400, "bad_request", "This is not HTTP/1.1.")
+_MALFORMED = Refusal(
+    400, "bad_request", "This is not HTTP/1.1.", "Plain HTTP/1.1 is spoken here: http://, not https://."
+)
+_UNKNOWN_METHOD = Refusal(
+    501, "unknown_method", "This method is not known here.", "GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS are."
+)
 _TARGET_TOO_LONG = Refusal(414, "too_large", "The request target is too long.")
 _HEADERS_TOO_LARGE = Refusal(431, "too_large", "The headers are too many or too large.")
 _TOO_MANY_AT_ONCE = Refusal(429, "too_many_requests", "Too many requests wait on one connection.")
 _TOO_SLOW = Refusal(408, "timeout", "The headers did not arrive in time.")
 
+_REQUEST_LINE = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+ [!-~]+ HTTP/1\.[01]\r?\n"
 _WEBSOCKET_KEY = rb"[A-Za-z0-9+/]{22}=="
 
 _Wait = Literal["", "headers", "body", "rest"]
@@ -153,6 +159,9 @@ class BoundedHttp(Connection):
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade:
             self._switch_protocols()
+        except httptools.HttpParserInvalidMethodError:
+            is_request = re.match(_REQUEST_LINE, data[: self._limits.max_target_bytes]) is not None
+            self._part(_UNKNOWN_METHOD if is_request else self._refusal)
         except httptools.HttpParserError:
             self._part(self._refusal)
         else:

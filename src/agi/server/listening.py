@@ -20,6 +20,8 @@ def listen_at(host: str, port: int | None) -> socket.socket:
         raise ConfigError(f"{wanted} is not a port.", code="cannot_listen", hint="Ports go up to 65535.")
     try:
         return _listening(host, wanted)
+    except socket.gaierror as error:
+        raise _unknown(host) from error
     except OSError as error:
         is_taken = error.errno == errno.EADDRINUSE
         if port is None and is_taken:
@@ -46,6 +48,19 @@ def _listening(host: str, port: int) -> socket.socket:
         sock.close()
         raise
     return sock
+
+
+def refuse_unknown(host: str) -> None:
+    """See to it that a name has an address; asking for one may take a moment."""
+    try:
+        socket.getaddrinfo(host, None)
+    except (OSError, UnicodeError) as error:
+        raise _unknown(host) from error
+
+
+def _unknown(host: str) -> ConfigError:
+    hint = "Check --host: 127.0.0.1 is for this machine alone, 0.0.0.0 for others too, with --expose."
+    return ConfigError(f"No address is known for {host}.", code="cannot_listen", hint=hint)
 
 
 def is_loopback(host: str) -> bool:

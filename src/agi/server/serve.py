@@ -27,7 +27,7 @@ from agi.server.app import App, build_app
 from agi.server.daemon import Berth
 from agi.server.guard import Guard, GuardSettings
 from agi.server.limits import DEFAULT_LIMITS, Limits, make_server, room_for_connections
-from agi.server.listening import LOOPBACK, is_loopback, listen_at, own_names, url_of
+from agi.server.listening import LOOPBACK, is_loopback, listen_at, own_names, refuse_unknown, url_of
 from agi.server.peer import PeerCheck
 from agi.server.request import AppSettings
 from agi.server.speaking import Speaker
@@ -79,6 +79,7 @@ async def serve(
     """
     speaker = Speaker(out or sys.stdout, err or sys.stderr)
     if not is_loopback(settings.host) and not settings.expose:
+        await asyncio.to_thread(refuse_unknown, settings.host)
         hint = "Add --expose if other machines are meant to reach it; then everybody needs the token."
         raise ConfigError(f"{settings.host} can be reached from other machines.", code="expose_needed", hint=hint)
     berth = Berth(settings.project.resolve() / ".agi")

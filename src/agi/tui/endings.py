@@ -13,8 +13,8 @@ from agi.tui.safe import one_line
 from agi.tui.times import lasting
 
 LIMITS = {
-    "max_steps": "stopped at its step limit",
-    "budget_exhausted": "stopped at the budget",
+    "max_steps": "stopped at its step limit (agents.<name>.maxSteps)",
+    "budget_exhausted": "stopped at the budget (budget.perTurn, budget.perSession)",
     "loop_detected": "went round in circles and was stopped",
     "max_tokens": "cut off at the model's limit",
     "refusal": "the model refused",
