@@ -66,6 +66,16 @@ async def test_an_unknown_price_is_counted_as_unknown(tmp_path: Path) -> None:
     assert not any(name.startswith("agi_cost_usd_total") for name in now)
 
 
+async def test_a_one_shot_is_one_of_the_sessions(tmp_path: Path) -> None:
+    """The gauge is of the whole project, whatever lists show."""
+    async with daemon_in_a_box(tmp_path) as daemon:
+        daemon.model.says("Hello.")
+        await daemon.post("/v1/one-shot", {"prompt": "hi"})
+        now = await numbers(daemon)
+
+    assert now['agi_sessions{status="completed"}'] == 1
+
+
 async def test_strangers_get_no_numbers(tmp_path: Path) -> None:
     """How much somebody works is theirs to tell: the guard asks for the token here too."""
     async with daemon_in_a_box(tmp_path, auth="token") as daemon:

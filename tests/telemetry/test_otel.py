@@ -13,6 +13,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from agi.net.http import HttpClient
+from agi.telemetry.otel import shown
 
 SCRIPT = """
 import asyncio, pathlib, sys
@@ -112,5 +113,19 @@ async def test_a_collector_that_is_not_there_holds_nothing_up(tmp_path: Path) ->
 
     code, err = await ran(tmp_path, f"http://127.0.0.1:{port}")
 
+    lines = [msgspec.json.decode(line) for line in err.splitlines()]
+    told = [line["message"] for line in lines if line["event"] == "told" and "127.0.0.1" in line["message"]]
     assert code == 0
     assert "turn_completed" in err
+    assert told == [
+        f"traces and metrics are sent to http://127.0.0.1:{port}.",
+        f"the collector at http://127.0.0.1:{port} cannot be reached, or does not take what it is sent;"
+        " work goes on without it.",
+    ]
+
+
+def test_an_address_is_shown_without_what_is_secret_in_it() -> None:
+    """A password or a key in a query is nobody's business."""
+    told = ["http://localhost:4318", "https://me:word@collector.example:443/otlp?key=1"]
+
+    assert list(map(shown, told)) == ["http://localhost:4318", "https://collector.example:443/otlp"]

@@ -107,9 +107,7 @@ async def _run(
         harness.log.observers.append(speaker.hear)
         app = build_app(harness, AppSettings(public_url=site.config.public_url))
         if site.config.telemetry.endpoint is not None:
-            from agi.telemetry.otel import Exporter  # late: few daemons have anybody to tell
-
-            exporter = Exporter(site.config.telemetry.endpoint, harness.tools_known)
+            exporter = _exporter(site.config.telemetry.endpoint, harness, speaker)
             harness.log.observers.append(exporter.hear)
         server, token = _guarded_server(settings, app, sock, site, speaker)
         harness.redactor.learn(token)
@@ -142,6 +140,20 @@ async def _run(
         await harness.close()
         if exporter is not None:
             await asyncio.to_thread(exporter.close)  # it waits for the collector, a moment at most
+
+
+def _exporter(endpoint: str, harness: Harness, speaker: Speaker) -> Exporter:
+    """What tells a collector; that there is one, and where, is said, and once that it does not hear us."""
+    from agi.telemetry.otel import Exporter, shown  # late: few daemons have anybody to tell
+
+    def warn(text: str) -> None:
+        with suppress(RuntimeError):  # the loop is closed: nobody reads that any more
+            loop.call_soon_threadsafe(speaker.tell, f"agi: warning: {text}.")
+
+    loop = asyncio.get_running_loop()
+    exporter = Exporter(endpoint, harness.tools_known, warn)
+    speaker.tell(f"agi: traces and metrics are sent to {shown(endpoint)}.")
+    return exporter
 
 
 async def _refuse_unconfined(settings: ServeSettings, site: Site) -> None:

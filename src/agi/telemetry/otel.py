@@ -6,6 +6,7 @@ what it cannot send; nothing of a turn depends on it. May import: errors, extras
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Container, Sequence
 from typing import Any
 
@@ -17,14 +18,21 @@ from agi.telemetry.known import no_tools
 from agi.telemetry.spans import Span, Spans
 
 SCOPE = "agi"
+_SDK = "opentelemetry"
+_UNHEARD = "the collector at {} cannot be reached, or does not take what it is sent; work goes on without it"
 CLOSING_MS = 3_000
 """How long the end waits for what is not sent yet."""
 
 
 class Exporter:
-    """Hears events and tells a collector."""
+    """Hears events and tells a collector; `warn` is told once, from any thread, if that cannot be done."""
 
-    def __init__(self, endpoint: str, tools: Callable[[], Container[str]] = no_tools) -> None:
+    def __init__(
+        self,
+        endpoint: str,
+        tools: Callable[[], Container[str]] = no_tools,
+        warn: Callable[[str], None] = lambda text: None,
+    ) -> None:
         try:
             from opentelemetry.sdk.resources import Resource
         except ImportError as error:
@@ -33,6 +41,8 @@ class Exporter:
                 code="extra_missing",
                 hint=f"Run `{how_to_add('otel')}`, or remove the setting.",
             ) from error
+        self._trouble = _Trouble(lambda: warn(_UNHEARD.format(shown(endpoint))))
+        logging.getLogger(_SDK).addHandler(self._trouble)
         self._spans = Spans(tools)
         resource = Resource.create({"service.name": "agi", "service.version": __version__})
         self._traces = _Traces(endpoint.rstrip("/"), resource)
@@ -49,6 +59,33 @@ class Exporter:
         """Send what is left, for a moment at most."""
         self._traces.close()
         self._numbers.close()
+        self._trouble.rest()
+
+
+def shown(endpoint: str) -> str:
+    """An address as a person may read it: without a password, and without a query."""
+    scheme, _, rest = endpoint.partition("?")[0].rpartition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
+
+
+class _Trouble(logging.Handler):
+    """Hears what the SDK has to complain of, each time; without it that would stand on stderr as it is."""
+
+    def __init__(self, tell: Callable[[], None]) -> None:
+        super().__init__(logging.WARNING)
+        self._tell = tell
+        self._told = False
+
+    def rest(self) -> None:
+        """Say nothing any more; it goes on listening, since the SDK's threads complain to the very end."""
+        self._told = True
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Tell the first one that is about sending."""
+        if not self._told and record.name.startswith(f"{_SDK}.exporter"):
+            self._told = True
+            self._tell()
 
 
 class _Traces:
