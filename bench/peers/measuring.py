@@ -18,7 +18,7 @@ from bench.peers.base import Ground, Peer
 from bench.peers.installing import ROOT
 from bench.peers.playing import Noted, Play, gaps_ms
 
-STEPS = 20
+STEPS = 60
 CHUNKS = 10_000
 TURNS = 3
 SESSIONS = 200
