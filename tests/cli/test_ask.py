@@ -396,4 +396,4 @@ async def test_a_damaged_database_is_rebuilt_and_said_to_be(cli):
         result = await cli("--continue", "b")
 
     assert (result.code, result.out) == (0, "two\n")
-    assert "The database was rebuilt" in result.err
+    assert "the database was missing, damaged or made elsewhere and was rebuilt" in result.err

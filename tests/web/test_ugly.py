@@ -171,6 +171,34 @@ async def test_a_slow_line_is_told_by_words(daemon: Daemon, opened: Opening) -> 
     await expect(page.locator(".transcript")).to_have_text("Nothing was said yet.")
 
 
+async def test_a_menu_opened_too_early_is_filled(daemon: Daemon, browser: Browser, opened: Opening) -> None:
+    """Whoever opens it before the session is there finds in it what can be done as soon as it is."""
+    session_id = await daemon.begin(title="slow")
+    let_through = asyncio.Event()
+    slow_line = await browser.new_context()
+
+    def held(socket: WebSocketRoute) -> None:
+        server = socket.connect_to_server()
+
+        async def pass_on(message: str | bytes) -> None:
+            await let_through.wait()
+            socket.send(message)
+
+        server.on_message(pass_on)
+
+    try:
+        await slow_line.route_web_socket("**/v1/streams", held)
+        page = await opened(f"/s/{session_id}", within=slow_line)
+        await page.locator(".menu summary").click()
+        await expect(page.locator("details.menu")).to_have_attribute("open", "")
+        assert await page.locator(".menu-list button").count() == 0
+        let_through.set()
+
+        await expect(page.get_by_role("button", name="Rename")).to_be_visible()
+    finally:
+        await slow_line.close()
+
+
 async def test_who_waits_for_a_provider_is_among_those_that_run(daemon: Daemon, opened: Opening) -> None:
     """It goes on by itself; the list and the session say why it does not now."""
     daemon.model.fails(ModelError("Too many requests.", retryable=True, retry_after=600))

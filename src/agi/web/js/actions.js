@@ -16,7 +16,7 @@ export class Actions {
   }
 
   show(session) {
-    if (this.menu.open) return;
+    if (this.menu.open && this.list.firstChild) return; // what one is about to choose from stays as it is
     const entry = (text, act) => el("button", { type: "button", class: "quiet", onclick: () => { this.#fold(); act(); } }, text);
     fill(this.list,
       entry("Rename", () => this.#rename(session)),
