@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from playwright.async_api import Browser, Locator, Route, expect
+from playwright.async_api import Browser, Locator, Route, WebSocketRoute, expect
 from tests.web.conftest import Opening, keep_screenshot
 from tests.web.looking import look
 
