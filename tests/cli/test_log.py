@@ -104,7 +104,7 @@ def test_a_damaged_database_is_said_with_what_to_do(here):
     assert [(one["place"], one["problem"]) for one in found] == [("database", "unreadable")]
     for words in (["repair"], ["repair", "--from-mirrors"]):
         database.write_bytes(damaged)
-        assert "The database was rebuilt: 1 sessions" in here(*words).out, words
+        assert "The database was rebuilt: 1 session with" in here(*words).out, words
         assert here("log", "verify").code == 0, words
 
 
