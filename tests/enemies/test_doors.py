@@ -190,17 +190,19 @@ async def test_a_page_in_a_real_browser_reads_nothing_and_changes_nothing(served
 @pytest.mark.threat("T9")
 @pytest.mark.advisory("AutoJack")
 @needs_a_sandbox
-@pytest.mark.parametrize("how", ["plainly", "left behind"])
-async def test_what_the_agent_runs_cannot_drive_its_own_daemon(tmp_path: Path, how: str) -> None:
+@pytest.mark.parametrize("mode", ["auto", "off"])
+@pytest.mark.parametrize("how", ["plainly", "left behind", "unmarked", "unmarked, left behind"])
+async def test_what_the_agent_runs_cannot_drive_its_own_daemon(tmp_path: Path, how: str, mode: str) -> None:
     """A browser that an agent starts is on this machine too: with all of the network open, it is told 401."""
-    config = {**FREE, "sandbox": {"network": True}}
+    config = {**FREE, "sandbox": {"network": True, "mode": mode}}
     async with daemon_in_a_box(tmp_path, trusted=True, config=config) as daemon:
         port = daemon.url.rpartition(":")[2]
         asks = f"printf 'GET /v1/sessions HTTP/1.1\\r\\nHost: 127.0.0.1:{port}\\r\\n\\r\\n' >&3; head -c 12 <&3 > got"
         line = f"exec 3<>/dev/tcp/127.0.0.1/{port}; {asks}"
-        command = (
-            f"bash -c '{line}'" if how == "plainly" else f"(setsid bash -c '{line}' &); until [ -s got ]; do :; done"
-        )
+        bash = "env -i A=b /bin/bash" if "unmarked" in how else "bash"
+        command = f"{bash} -c '{line}'"
+        if "left behind" in how:
+            command = f"(setsid {command} &); until [ -s got ]; do sleep 0.02; done"
         daemon.model.calls("shell", command=command.replace("'GET", '"GET').replace("\\n' >", '\\n" >')).then_says("ok")
         turn = await daemon.ask("go")
         await turn.ended()

@@ -625,7 +625,7 @@ async def test_the_facts_of_the_connection_are_in_the_scope(house: House) -> Non
     await reader.readuntil(b"\r\n\r\n")
     writer.close()
     facts = [scope["extensions"][FACTS] for scope in house.scopes]
-    assert [(fact["absolute"], fact["peer_same_user"]) for fact in facts] == [(True, False), (False, False)]
+    assert [(fact["absolute"], fact["peer"]) for fact in facts] == [(True, "unknown"), (False, "unknown")]
 
 
 async def test_a_client_cannot_choose_the_address_it_comes_from(house: House) -> None:

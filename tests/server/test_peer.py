@@ -120,7 +120,7 @@ def test_a_peer_that_has_left_is_not_known(way: str) -> None:
             client.close()
         assert check.accept(*ends) is None
         assert PeerCheck().accept(*ends) is None
-        assert not check.stands_outside(before)
+        assert check.standing(before) == "unknown"
 
 
 def test_an_address_that_is_none_is_not_known() -> None:
@@ -207,6 +207,55 @@ def test_an_ended_command_is_in_nobodys_way_for_a_plain_user_either() -> None:
             with connection() as (ours, _), subprocess.Popen(["/bin/true"]) as ended:
                 wait_until(lambda: state(ended.pid) == "Z")
                 status = 0 if PeerCheck().same_user(*addresses(ours)) else 2
+        os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.threat("T9")
+def test_a_process_in_a_namespace_of_its_own_is_no_user() -> None:
+    """Commands of any daemon run in one, whatever they made of their environment; a container needs the token, too."""
+    unshare = shutil.which("unshare")
+    if os.getuid() != 0 or unshare is None:
+        pytest.skip("needs root and unshare, to make a namespace of processes")
+    script = f"env -i A=b setsid {unshare} --pid --fork sleep 60 >/dev/null 2>&1 & echo $!"
+    with connection() as (ours, client):
+        held = [client.fileno()]
+        started = subprocess.run(["sh", "-c", script], pass_fds=held, capture_output=True, check=True)
+        outer = int(started.stdout)
+        wait_until(lambda: bool(children(outer)))
+        (inner,) = children(outer)
+        wait_until(lambda: Path(f"/proc/{inner}/comm").read_text() == "sleep\n")
+        try:
+            check, ends = PeerCheck(), addresses(ours)
+            peer_found = check.accept(*ends)
+            assert holds(inner, client)
+            assert not check.same_user(*ends)
+            assert peer_found is not None
+            assert check.standing(peer_found) == "apart"
+        finally:
+            os.kill(inner, signal.SIGKILL)
+        wait_until(lambda: not holds(outer, client))
+        assert PeerCheck().same_user(*addresses(ours))
+
+
+@pytest.mark.threat("T9")
+def test_who_cannot_be_looked_into_is_not_let_in() -> None:
+    """A command may keep others from seeing what it holds: then nobody is seen to hold it, which proves nothing."""
+    if os.getuid() != 0:
+        pytest.skip("needs root, to become another user")
+    child = os.fork()
+    if not child:
+        status = 1
+        with contextlib.suppress(BaseException):
+            os.setresuid(12345, 12345, 12345)
+            with connection() as (ours, client):
+                was_known = PeerCheck().same_user(*addresses(ours))
+                ends, hidden = addresses(ours), os.fork()  # who changed its user is hidden from then on
+                if not hidden:
+                    signal.pause()
+                client.close()
+                status = 0 if was_known and not PeerCheck().same_user(*ends) else 2
+                os.kill(hidden, signal.SIGKILL)
         os._exit(status)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 

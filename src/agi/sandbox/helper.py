@@ -22,7 +22,7 @@ from pathlib import Path
 import agi
 from agi.sandbox.line import Line
 from agi.sandbox.saying import ASK, ENDED_ALL, KILL, LEAVE
-from agi.sandbox.survivors import end_at_once
+from agi.sandbox.survivors import APART, end_at_once
 
 _ROOT = str(Path(agi.__file__).parents[1])
 _BOOT = "import sys; sys.path.append(sys.argv[2]); from agi.sandbox.nursery import main; main()"
@@ -140,6 +140,7 @@ class Helper:
             if self._door is None or self._owner != os.getpid():
                 self._hang_up()
                 self._door, self._pid = _start()
+                APART.add(self._pid)
                 self._owner = os.getpid()
             socket.send_fds(self._door, [b"o"], descriptors)
             answer = self._hear(self._door)
@@ -164,6 +165,7 @@ class Helper:
         if self._door is not None:
             self._door.close()
             self._door = None
+            APART.discard(self._pid)
             self._wake()  # one that is stopped would not notice
 
     def __del__(self) -> None:

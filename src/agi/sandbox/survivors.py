@@ -17,6 +17,8 @@ CHILD_MARKER = "AGI_PARENT"
 COMMAND_MARKER = "AGI_COMMAND"
 """The variable by which all processes of one command are known, unless they clear their environment."""
 
+APART: set[int] = set()
+"""Processes of ours that have left our tree, and from which commands descend."""
 _PATIENCE_S = 2.0
 
 

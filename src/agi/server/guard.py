@@ -27,7 +27,7 @@ from agi.server.passes import Pass, Passes
 from agi.server.refusals import NO_STORE, SECURITY_HEADERS, Header, Refusal
 
 FACTS = "agi"
-"""Name of the scope extension with the connection's facts: `absolute`, `peer_same_user`, `abort`."""
+"""Name of the scope extension with the connection's facts: `absolute`, `peer`, `abort`."""
 
 HEALTH_PATH = "/healthz"
 PAGE_PATHS = ("/", "/web/")
@@ -300,7 +300,7 @@ class Guard:
             return self._judge_sign_in(exchange)
         if exchange.is_http and KEY_HEADER in exchange.said:
             return self._judge_pass(exchange)
-        if self._trusts_peers and not _is_script(exchange) and exchange.facts.get("peer_same_user"):
+        if self._trusts_peers and not _is_script(exchange) and exchange.facts.get("peer") == "outside":
             exchange.how = "peer"
             return None
         if not exchange.is_http and exchange.scope["path"] in (STREAMS_PATH, *PROVED_INSIDE):
@@ -331,8 +331,11 @@ class Guard:
         return site == b"same-origin" or (site is None and self._settings.exposed)
 
     def _judge_sign_in(self, exchange: Exchange) -> Refusal | None:
-        """The code decides, which is in the body. Where the kernel can tell who asks, it must be this user, outside."""
-        if self._trusts_peers and not exchange.facts.get("peer_same_user"):
+        """The code decides, which is in the body. Where the kernel can tell who asks, it must be this user, outside.
+
+        A browser that is packaged with processes of its own is let in: no command has the code.
+        """
+        if self._trusts_peers and exchange.facts.get("peer") not in ("outside", "apart"):
             return refusals.NOT_OUTSIDE
         exchange.how = "unproved"
         exchange.tell(redeem=partial(self._redeem, exchange))

@@ -25,7 +25,7 @@ from agi.server.connection import Connection
 from agi.server.exchange import status_line
 from agi.server.guard import FACTS
 from agi.server.host import Server
-from agi.server.peer import Peer, PeerCheck
+from agi.server.peer import Peer, PeerCheck, Standing
 from agi.server.refusals import Refusal
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class BoundedHttp(Connection):
         super().__init__(host)
         self._door, self._limits = door, door.limits
         self._peer: Peer | None = None
-        self._outside: bool | None = None
+        self._standing: Standing | None = None
         self._reading: Literal["nothing", "headers", "body"] = "nothing"
         self._header_bytes = self._header_count = self._barren_bytes = 0
         self._refusal = _MALFORMED
@@ -267,19 +267,19 @@ class BoundedHttp(Connection):
     def _facts(self) -> dict[str, Any]:
         return {
             "absolute": not self.url.startswith(b"/"),
-            "peer_same_user": self._is_same_user(),
+            "peer": self._standing_of_peer(),
             "abort": self.transport.abort,
         }
 
-    def _is_same_user(self) -> bool:
+    def _standing_of_peer(self) -> Standing:
         """Searched for once a connection, when a request first comes without a credential of its own."""
         if self._peer is None or self._door.peers is None:
-            return False
-        if self._outside is None:
+            return "unknown"
+        if self._standing is None:
             if any(name in (b"authorization", b"x-agi-key") for name, _ in self.headers):
-                return False
-            self._outside = self._door.peers.stands_outside(self._peer)
-        return self._outside
+                return "unknown"
+            self._standing = self._door.peers.standing(self._peer)
+        return self._standing
 
     def _is_answering(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete

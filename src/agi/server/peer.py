@@ -1,27 +1,31 @@
-"""Who is at the other end of a loopback connection: this user, and not one of the daemon's own commands.
+"""Who is at the other end of a loopback connection: this user, and no command of an agent's.
 
 The kernel is asked, never the client. A socket-diagnostics request finds the one row in about 20 µs; where a kernel
 lacks it, the same row is read from `/proc/net/tcp` and `/proc/net/tcp6`, which takes milliseconds. Whatever cannot be
-proved is no: a row that is missing, half closed or without an inode, a kernel other than Linux. What follows from the
-answer is the guard's business. May import: sandbox.
+proved is no: a row that is missing, half closed or without an inode, a socket that nobody is seen to hold, a kernel
+other than Linux. What follows from the answer is the guard's business. May import: sandbox.
 """
 
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import struct
 import sys
+from typing import Literal
 
 import msgspec
 
 Address = tuple[str, int]
+Standing = Literal["outside", "apart", "unknown"]
+"""No command; in process namespaces of its own, as in a container, or a command of another daemon; may be a command."""
 
 _ESTABLISHED = 1
 _OVERFLOW_UID = 65534
 _V4_MAPPED = bytes(10) + b"\xff\xff"
-_SEARCH_ROUNDS = 5
+_ATTEMPTS = 5
+_PARENT, _NUMBERS = "PPid", "NSpid"
+"""Words of `/proc/PID/status`, which everybody may read."""
 
 _NETLINK_SOCK_DIAG = 4
 _SOCK_DIAG_BY_FAMILY = 20
@@ -54,15 +58,15 @@ class Peer(msgspec.Struct, frozen=True):
 
 
 class PeerCheck:
-    """Tells whether the kernel proves the other end to be the same user and not a descendant of the daemon."""
+    """Tells whether the kernel proves the other end to be the same user, and who holds it to be no command."""
 
     def __init__(self) -> None:
         self._diag_answers = False
 
     def same_user(self, server: Address, client: Address) -> bool:
-        """The whole question at once: `accept`, then `stands_outside`."""
+        """The whole question at once: `accept`, then `standing`."""
         peer = self.accept(server, client)
-        return peer is not None and self.stands_outside(peer)
+        return peer is not None and self.standing(peer) == "outside"
 
     def accept(self, server: Address, client: Address) -> Peer | None:
         """The other end if it belongs to this user; to be asked when the connection is accepted."""
@@ -79,17 +83,17 @@ class PeerCheck:
             return None
         return Peer(server, client, row.inode)
 
-    def stands_outside(self, peer: Peer) -> bool:
-        """Whether no command of the daemon holds that end; dear once commands have run, so ask once a connection.
+    def standing(self, peer: Peer) -> Standing:
+        """Where the one who holds that end stands; takes a millisecond or more, so ask once a connection.
 
         The row is looked up again afterwards: were the holder a command that sent its request and left while we
         searched, the socket would no longer be established.
         """
         try:
-            ours = _held_by_a_command(os.getpid(), peer.inode)
+            found = _standing_of_holder(peer.inode)
         except OSError:
-            return False
-        return not ours and self.accept(peer.server, peer.client) == peer
+            return "unknown"
+        return found if self.accept(peer.server, peer.client) == peer else "unknown"
 
     def _find(self, local: Address, remote: Address) -> Row | None:
         row = ask_kernel(local, remote)
@@ -173,78 +177,72 @@ def _in_hex(address: bytes, port: int) -> str:
     return "".join(f"{word:08X}" for word in words) + f":{port:04X}"
 
 
-def _held_by_a_command(daemon: int, inode: int) -> bool:
-    searched: set[int] = set()
-    for _ in range(_SEARCH_ROUNDS):
-        fresh = _commands(daemon) - searched
-        if not fresh:
-            return False
-        if any(_holds(pid, inode) for pid in fresh):
-            return True
-        searched |= fresh
-    return True  # a tree that grows faster than it can be searched proves nothing
+def _standing_of_holder(inode: int) -> Standing:
+    """Where the one who holds a socket stands; not being found among commands would prove nothing.
+
+    The newest processes are looked at first, since most clients are new, and this one last: it may share a socket with
+    a command it has just started.
+    """
+    own = os.getpid()
+    others = sorted((int(name) for name in os.listdir("/proc") if name.isdigit() and name != str(own)), reverse=True)
+    for pid in (*others, own):
+        if _holds(pid, inode):
+            return "outside" if pid == own else _standing_of(pid, own)
+    return "unknown"
 
 
-def _commands(daemon: int) -> set[int]:
-    """Every process that descends from the daemon, by the process tree or by its marker."""
-    from agi.sandbox.survivors import descendants  # late: most clients need not be told from commands
+def _standing_of(pid: int, daemon: int) -> Standing:
+    depth = _status(daemon).get(_NUMBERS)
+    if depth is None or _may_be_marked(pid) or not _descends_elsewhere(pid, daemon):
+        return "unknown"
+    return "outside" if _status(pid).get(_NUMBERS) == depth else "apart"
 
-    os.stat(f"/proc/{daemon}/task/{daemon}/children")  # raises where the kernel does not list children
-    found = descendants(daemon)
-    if found or _has_had_children(daemon):
-        found |= _marked(daemon)
+
+def _descends_elsewhere(pid: int, daemon: int) -> bool:
+    """Whether neither the daemon nor what it has commands forked from is above a process."""
+    from agi.sandbox.survivors import APART  # late: most clients bring the token
+
+    ours = {daemon, *APART}
+    for _ in range(_ATTEMPTS):
+        above = pid
+        while above and above not in ours:
+            parent = _status(above).get(_PARENT)
+            if parent is None:
+                break  # it has just ended, and what it left has another parent now
+            above = parent
+        else:
+            return not above
+    return False
+
+
+def _status(pid: int) -> dict[str, int]:
+    """The parent of a process, and how many numbers it has: one for each process namespace from ours to its own."""
+    found: dict[str, int] = {}
+    for line in _read(f"/proc/{pid}/status").splitlines():
+        name, _, words = line.decode(errors="replace").partition(":")
+        if name == _PARENT:
+            found[name] = int(words)
+        elif name == _NUMBERS:
+            found[name] = len(words.split())
     return found
 
 
-def _has_had_children(daemon: int) -> bool:
-    """Whether a command may have left the tree: it can do so only by way of a child of the daemon that has ended.
-
-    Ended children leave their page faults in their parent's account, unless the parent does not wait for them.
-    """
-    faults_of_children = _read(f"/proc/{daemon}/stat").rpartition(b") ")[2].split()[8]
-    return faults_of_children != b"0" or signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN
-
-
-def _marked(daemon: int) -> set[int]:
-    pids = (int(name) for name in os.listdir("/proc") if name.isdigit())
-    return {pid for pid in pids if pid != daemon and _may_be_marked(pid, daemon)}
-
-
-def _may_be_marked(pid: int, daemon: int) -> bool:
-    """Whether the process carries the daemon's mark, or could: in the middle of an exec every environment is empty."""
-    try:
-        with open(f"/proc/{pid}/environ", "rb", buffering=0) as file:
-            environment = file.read()
-    except OSError:
-        return False  # gone, or another user's
+def _may_be_marked(pid: int) -> bool:
+    """Whether the process carries a daemon's mark, or could: in the middle of an exec every environment is empty."""
     from agi.sandbox.survivors import CHILD_MARKER  # late, as above
 
-    name, value = CHILD_MARKER, str(daemon)
-    return not environment or f"\0{name}={value}\0".encode() in b"\0" + environment
+    environment = _read(f"/proc/{pid}/environ")
+    return not environment or f"\0{CHILD_MARKER}=".encode() in b"\0" + environment
 
 
 def _holds(pid: int, inode: int) -> bool:
+    """Whether a process is seen to hold a socket."""
     target = f"socket:[{inode}]"
     try:
         names = os.listdir(f"/proc/{pid}/fd")
-    except PermissionError:
-        return not _is_zombie(pid)  # what cannot be seen may hold anything
     except OSError:
         return False
     return any(_link(f"/proc/{pid}/fd/{name}") == target for name in names)
-
-
-def _is_zombie(pid: int) -> bool:
-    """Whether the process has ended and only waits to be collected: then it holds nothing."""
-    state = _read(f"/proc/{pid}/stat").rpartition(b") ")[2][:1]
-    return state in b"ZX" and len(_entries(f"/proc/{pid}/task")) <= 1
-
-
-def _entries(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except OSError:
-        return []
 
 
 def _read(path: str) -> bytes:
