@@ -40,7 +40,7 @@ def test_a_process_and_all_it_started_become_members(groups):
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     wait_for(lambda: len(children.read_text().split()) == 3)
 
-    group.adopt(process.pid)
+    group.adopt(process.pid, lambda: None)
 
     wait_for(lambda: len(members(group)) >= 4)
     assert process.pid in members(group)

@@ -53,6 +53,18 @@ async def test_a_fork_bomb_is_stopped(on_every_rung):
 
 
 @pytest.mark.threat("T35")
+async def test_a_command_shares_its_limits_before_it_does_anything(on_every_rung):
+    """One that could start processes before would always have some that are not found."""
+    if not is_grouped():
+        pytest.skip("no control groups can be made here")
+    result = await on_every_rung("exec cat /proc/self/cgroup")
+    told = {line.split(":")[1]: line.split(":")[2] for line in result.stdout.head.splitlines()}
+    mine = [told[name] for name in ("memory", "pids")] if "pids" in told else [told[""]]
+
+    assert all(f"agi-{os.getpid()}-" in path for path in mine), told
+
+
+@pytest.mark.threat("T35")
 async def test_a_disk_filler_is_stopped(on_every_rung, workspace):
     """No file grows beyond the limit."""
     result = await on_every_rung("head -c 50M /dev/zero > big", limits=Limits(file_size=10 * MIB))

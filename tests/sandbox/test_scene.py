@@ -370,3 +370,10 @@ async def test_the_daemons_environment_cannot_be_read(confined, holder):
     result = await confined(f"cat /proc/{holder}/environ /proc/{os.getpid()}/environ /proc/[0-9]*/environ")
 
     assert "sk-planted-elsewhere" not in result.stdout.head
+
+
+async def test_a_command_may_signal_every_process_it_sees(apart):
+    """As `pkill python` does: the first process inside is one of ours, and goes on until the command has ended."""
+    result = await apart("kill -TERM 1; kill -HUP 1; kill -INT 1; kill -KILL 1; sleep 0.3; echo here")
+
+    assert (result.exit_code, result.stdout.head, result.leftovers) == (0, "here\n", False)

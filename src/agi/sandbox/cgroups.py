@@ -11,6 +11,7 @@ import atexit
 import os
 import subprocess
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -40,21 +41,22 @@ class Group:
         self._adopting = False
         self._seen = self._events()
 
-    def adopt(self, pid: int) -> None:
-        """Make a process and all its descendants members, in a thread.
+    def adopt(self, pid: int, then: Callable[[], None]) -> None:
+        """Make a process and all its descendants members, in a thread, and do something then.
 
-        The kernel lets us wait some milliseconds for the first one. A command need not wait for that: it begins at
-        once, and what it has started by then is fetched. Members' children are members.
+        The kernel lets us wait some milliseconds for that, in which others need not wait. A member's children are
+        members.
         """
         self._adopting = True
         # Not `Thread.start`: it waits until the thread runs, a millisecond for everybody in the event loop.
-        _thread.start_new_thread(self._fetch, (pid,))
+        _thread.start_new_thread(self._fetch, (pid, then))
 
-    def _fetch(self, pid: int) -> None:
+    def _fetch(self, pid: int, then: Callable[[], None]) -> None:
         try:
             self._fetch_all(pid)
         finally:
             self._adopting = False
+            then()
 
     def _fetch_all(self, pid: int) -> None:
         members: set[int] = set()

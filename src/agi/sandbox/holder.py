@@ -233,7 +233,9 @@ class _Command:
         return heard
 
     def _signaled(self) -> bytes:
-        return b"" if next_signal(self._signals) in (None, signal.SIGCHLD) else ASK
+        """What a signal asks for. A first process is sent some by those inside, and asked by nobody else that way."""
+        asks = next_signal(self._signals) not in (None, signal.SIGCHLD) and os.getpid() != _FIRST
+        return ASK if asks else b""
 
     def _said(self) -> bytes:
         try:

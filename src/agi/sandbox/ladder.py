@@ -97,7 +97,7 @@ class Ladder:
                 self._groups.give_back(group)
             raise
         if group is not None and self._groups is not None:
-            wrapped.on_start.append(group.adopt)
+            wrapped.join = group.adopt
             wrapped.until_over.callback(self._groups.give_back, group)
             wrapped.notes.append(lambda: _hits(group.hits(), confinement.limits))
         return wrapped

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Protocol
 
 from agi.sandbox.base import Aftermath, Confinement
@@ -39,6 +40,8 @@ class Wrapped:
         """How much longer than others it may take to end by itself when asked to: someone inside clears up."""
         self.on_start: list[Callable[[int], None]] = []
         """To be done as soon as it runs, in its event loop; given its process id."""
+        self.join: Callable[[int, Callable[[], None]], None] | None = None
+        """How a process and all below it are made to share limits, and what is to be done then, in whatever thread."""
         self.notes: list[Callable[[], Sequence[str]]] = []
         """To be asked once it is over."""
         self.sweep: Callable[[], int] | None = None
@@ -53,6 +56,8 @@ class Wrapped:
         self._inner: list[int] = []
         """Those inside with whom all there ends, where who started them may end before."""
         self._said = b""
+        self._lock = Lock()
+        self._is_closed = False
 
     def hold(self, helper: Helper, order: Mapping[str, object]) -> None:
         """Have it started by the helper, which gives it a holder."""
@@ -61,7 +66,6 @@ class Wrapped:
             whole = {**order, "argv": list(self.argv), "env": self.env}
             self._held = held = helper.start(whole, cwd=cwd, streams=streams, more=self.pass_fds)
             self.until_over.callback(held.line.close)
-            self.on_start.append(lambda pid: held.begin())
             return held
 
         self.start = start
@@ -81,7 +85,6 @@ class Wrapped:
         """
         inner, self._leave = os.pipe()
         self._share(self._leave, inner)
-        self.on_start.append(self._wait_for_report)
         return inner
 
     def give_leave(self) -> None:
@@ -90,13 +93,40 @@ class Wrapped:
             os.write(self._leave, b"g\n")
 
     def started(self, pid: int) -> None:
-        """The process is there and has inherited what it needs; said in the event loop."""
+        """The process is there and has inherited what it needs; said in the event loop.
+
+        It is given leave once it shares its limits: a command could start processes faster than they can be found.
+        """
         self.until_started.close()
         for act in self.on_start:
             act(pid)
+        if self._held is not None:
+            self._join_and_begin(pid)
+        elif self._leave >= 0:
+            self._wait_for_report(pid)
+        elif self.join is not None:
+            self.join(pid, lambda: None)
+
+    def _join_and_begin(self, pid: int) -> None:
+        if self.join is None:
+            self._begin()
+        else:
+            self.join(pid, self._begin)
+
+    def _begin(self) -> None:
+        with self._lock:
+            if self._is_closed:
+                return  # its descriptors may be somebody else's by now
+            if self._held is not None:
+                self._held.begin()
+            else:
+                with suppress(OSError):
+                    self.give_leave()
 
     def close(self) -> Aftermath:
         """Give back everything, and say what is known."""
+        with self._lock:
+            self._is_closed = True
         self.until_started.close()
         self._wait_for_end()  # a name is not let go while somebody is left who could take it
         try:
@@ -149,8 +179,7 @@ class Wrapped:
             waiting.close()
             if STARTED in self._hear():
                 self._hold_on_to_inner(pid)
-                with suppress(OSError):
-                    self.give_leave()
+                self._join_and_begin(pid)
 
         loop.add_reader(self._report, answer)
 
