@@ -7,7 +7,9 @@ what it cannot send; nothing of a turn depends on it. May import: errors, extras
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Container, Sequence
+from threading import Lock, Thread
 from typing import Any
 
 from agi import __version__
@@ -21,7 +23,7 @@ SCOPE = "agi"
 _SDK = "opentelemetry"
 _UNHEARD = "the collector at {} cannot be reached, or does not take what it is sent; work goes on without it"
 CLOSING_MS = 3_000
-"""How long the end waits for what is not sent yet."""
+"""How long the end waits for what is not sent yet, traces and metrics together."""
 
 
 class Exporter:
@@ -56,9 +58,23 @@ class Exporter:
                 self._numbers.count(span)
 
     def close(self) -> None:
-        """Send what is left, for a moment at most."""
-        self._traces.close()
-        self._numbers.close()
+        """Send what is left, for a moment at most; what a collector has not taken by then is dropped.
+
+        The SDK waits for its own threads for as long as it likes, whatever it is told. Those who wait for it here are
+        daemons like them: nobody waits for what is still under way when the interpreter ends.
+        """
+        deadline = time.monotonic() + CLOSING_MS / 1000
+        closing = [
+            Thread(target=one.close, name="agi-otel-close", daemon=True) for one in (self._traces, self._numbers)
+        ]
+        for thread in closing:
+            thread.start()
+        for thread in closing:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        if any(thread.is_alive() for thread in closing):
+            self._trouble.tell()
+            self._traces.give_up()
+            self._numbers.give_up()
         self._trouble.rest()
 
 
@@ -76,6 +92,15 @@ class _Trouble(logging.Handler):
         super().__init__(logging.WARNING)
         self._tell = tell
         self._told = False
+        self._one_at_a_time = Lock()
+
+    def tell(self) -> None:
+        """Say it, unless that was done."""
+        with self._one_at_a_time:
+            if self._told:
+                return
+            self._told = True
+        self._tell()
 
     def rest(self) -> None:
         """Say nothing any more; it goes on listening, since the SDK's threads complain to the very end."""
@@ -83,9 +108,8 @@ class _Trouble(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Tell the first one that is about sending."""
-        if not self._told and record.name.startswith(f"{_SDK}.exporter"):
-            self._told = True
-            self._tell()
+        if record.name.startswith(f"{_SDK}.exporter"):
+            self.tell()
 
 
 class _Traces:
@@ -96,7 +120,8 @@ class _Traces:
 
         self._resource = resource
         self._scope = InstrumentationScope(SCOPE, __version__)
-        self._processor = BatchSpanProcessor(OTLPSpanExporter(endpoint=f"{endpoint}/v1/traces"))
+        self._sender = OTLPSpanExporter(endpoint=f"{endpoint}/v1/traces")
+        self._processor = BatchSpanProcessor(self._sender)
 
     def send(self, span: Span) -> None:
         from opentelemetry.sdk.trace import ReadableSpan
@@ -122,8 +147,10 @@ class _Traces:
         )
 
     def close(self) -> None:
-        self._processor.force_flush(CLOSING_MS)
         self._processor.shutdown()  # type: ignore[no-untyped-call]
+
+    def give_up(self) -> None:
+        self._sender.shutdown()  # type: ignore[no-untyped-call]
 
 
 class _Numbers:
@@ -134,8 +161,9 @@ class _Numbers:
         from opentelemetry.sdk.metrics import MeterProvider
         from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 
-        reader = PeriodicExportingMetricReader(OTLPMetricExporter(endpoint=f"{endpoint}/v1/metrics"))
-        self._provider = MeterProvider([reader], resource=resource)
+        self._sender = OTLPMetricExporter(endpoint=f"{endpoint}/v1/metrics")
+        reader = PeriodicExportingMetricReader(self._sender)
+        self._provider = MeterProvider([reader], resource=resource, shutdown_on_exit=False)
         meter = self._provider.get_meter(SCOPE, __version__)
         self._tokens = meter.create_histogram("gen_ai.client.token.usage", "{token}", "Tokens in and out.")
         self._seconds = meter.create_histogram("gen_ai.client.operation.duration", "s", "How long operations took.")
@@ -157,7 +185,10 @@ class _Numbers:
                     self._tokens.record(tokens, {**labels, "gen_ai.token.type": kind})
 
     def close(self) -> None:
-        self._provider.shutdown(CLOSING_MS)
+        self._provider.shutdown()
+
+    def give_up(self) -> None:
+        self._sender.shutdown()
 
 
 def _context(trace_id: int, span_id: int) -> Any:
