@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from agi.context.measuring import limit_of, request_size, tokens_of
+from agi.context.measuring import limit_of, request_size, room_of, tokens_of
 from agi.protocol.compaction import CompactionPolicy
 from agi.protocol.events import ContextCompacted
 from agi.protocol.messages import Message, Usage
@@ -49,6 +49,22 @@ def facts(window: int | None, output: int | None = None) -> SimpleNamespace:
 def test_the_limit_leaves_room_for_the_answer(window, output, policy, asked, limit):
     """The threshold or the reserve, whichever comes first; unknown where the window is."""
     assert limit_of(facts(window, output), "p", "m", CompactionPolicy(**policy), asked) == limit
+
+
+@pytest.mark.parametrize(
+    ("window", "output", "policy", "asked", "room"),
+    [
+        (None, 100, {}, None, None),
+        (100_000, 4_000, {}, None, 96_000),
+        (100_000, 64_000, {}, None, 75_000),
+        (100_000, 64_000, {"reserve_tokens": 1_000}, None, 99_000),
+        (100_000, 64_000, {}, 2_000, 98_000),
+        (100_000, 4_000, {"threshold": 0.5}, None, 96_000),
+    ],
+)
+def test_the_room_there_is_is_the_window_without_the_reserve(window, output, policy, asked, room):
+    """When conversations are made shorter has no part in it."""
+    assert room_of(facts(window, output), "p", "m", CompactionPolicy(**policy), asked) == room
 
 
 def test_what_was_reported_counts_and_only_what_came_after_is_guessed():

@@ -77,6 +77,22 @@ async def test_a_turn_that_is_full_again_after_every_summary_ends(place):
     assert summaries(place) == MOST_OWED + 1
 
 
+async def test_what_the_window_still_takes_is_sent_where_no_summary_is_made_any_more(place):
+    """Beyond the threshold is not beyond the window: the turn fails only where there is no room for an answer."""
+    await reopened(place, config(20_000))
+    place.model._decide = talker(16, " ".join(f"So I go on with {number}." for number in range(1_400)))
+
+    turn = await place.ask("talk")
+
+    full_again = [one["pre_tokens"] for one in data(place, "compaction_failed") if one["code"] == "full_again"]
+    assert full_again
+    assert all(17_000 < size < 19_500 for size in full_again)
+    assert turn.status == "completed"
+    assert place.answer() == "That was all."
+    answers = len(place.model.requests) - summaries(place)
+    assert MOST_OWED < summaries(place) <= (answers + MOST_OWED) / 2
+
+
 async def test_a_provider_that_says_so_itself_ends_it_likewise(place):
     """Where nobody knows the window; the provider's words are told too."""
     place.model._decide = talker(30, most=7_000)

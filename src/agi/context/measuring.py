@@ -43,12 +43,19 @@ def limit_of(facts: Facts, provider: str, model: str, policy: CompactionPolicy, 
 
     `asked` is the longest answer that was asked for, if any.
     """
+    window, room = facts.window(provider, model), room_of(facts, provider, model, policy, asked)
+    if window is None or room is None:
+        return None
+    margin = window // 50
+    return max(1, min(int(window * policy.threshold), room - margin))
+
+
+def room_of(facts: Facts, provider: str, model: str, policy: CompactionPolicy, asked: object = None) -> int | None:
+    """How much may be sent at most: the window without what stays free for the answer; None if nobody knows it."""
     window = facts.window(provider, model)
     if window is None:
         return None
-    reserve = reserve_of(window, facts.max_output(provider, model), policy, asked)
-    margin = window // 50
-    return max(1, min(int(window * policy.threshold), window - reserve - margin))
+    return max(1, window - reserve_of(window, facts.max_output(provider, model), policy, asked))
 
 
 def reserve_of(window: int, max_output: int | None, policy: CompactionPolicy, asked: object = None) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from agi.context import compact_view
-from agi.context.measuring import fixed_size, limit_of, request_size
+from agi.context.measuring import fixed_size, limit_of, request_size, room_of
 from agi.errors import ModelError
 from agi.loop.base import Plan, Ports
 from agi.protocol.compaction import CompactionTrigger
@@ -86,7 +86,7 @@ class Compactor:
     async def before_call(self, plan: Plan, history: Sequence[Message]) -> bool:
         """Make room where somebody asked for it, or where the window is nearly full; says whether anything changed.
 
-        Raises where that is of no use any more, since the room it makes is gone at once.
+        Raises where that is of no use any more, since the room it makes is gone at once, and the window is full.
         """
         request = self._ports.journal.compaction_asked()
         if request is not None:
@@ -98,11 +98,11 @@ class Compactor:
         if size <= limit or size < self._ports.journal.compacted_to() * GROWN:
             return False
         done = False
-        while size > limit and self._tries < MOST_TRIES:
+        while size > limit and self._tries < MOST_TRIES and not self.grew_back:
             done = await self.compact(plan, history, "threshold") or done
-            if self.grew_back:
-                raise exhausted(plan, grew_back=True)
             size = self._size(plan, history)
+        if self.grew_back and not _fits(plan, size):
+            raise exhausted(plan, grew_back=True)
         return done
 
     async def after_overflow(self, plan: Plan, history: Sequence[Message]) -> bool:
@@ -141,6 +141,13 @@ def limit_for(plan: Plan) -> int | None:
     """How much may be sent before room is made; None if nobody knows the model's window."""
     provider, name = plan.model.provider, plan.model.name
     return limit_of(plan.facts, provider, name, plan.compaction, plan.options.get("max_tokens"))
+
+
+def _fits(plan: Plan, size: int) -> bool:
+    """Whether the window has room for a request of this size and for the answer to it."""
+    provider, name = plan.model.provider, plan.model.name
+    room = room_of(plan.facts, provider, name, plan.compaction, plan.options.get("max_tokens"))
+    return room is None or size <= room
 
 
 def exhausted(plan: Plan, error: ModelError | None = None, *, grew_back: bool = False) -> ModelError:
