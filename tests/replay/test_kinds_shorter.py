@@ -12,6 +12,27 @@ from agi.models.scripted import Call, Fail, Say, Stop
 from agi.protocol import commands
 from agi.protocol.messages import Usage
 from agi.protocol.parts import plain_text
+from agi.testing.provider import ProviderServer, says
+
+
+def talks(most=None, answers=30):
+    """A model that talks with every call; it refuses what is longer than `most` tokens, in words of its own."""
+    asked = [0]
+
+    def decide(request):
+        told = sum(len(plain_text(message.parts)) for message in request.messages) // 4
+        if request.system.startswith("You write the record"):
+            return [Say("They talked.")]
+        if most is not None and told > most:
+            return [Fail(ModelError("This takes so many tokens, and not one more.", code="context_overflow"))]
+        if asked[0] == answers:
+            return [Say("That was all.")]
+        asked[0] += 1
+        usage = Usage(input_tokens=2_400 + told, output_tokens=2_700)
+        call = Call("read_file", {"path": f"{asked[0]}.txt"})
+        return [Say("On I go. " * 1_200), call, Stop("tool_calls", usage)]
+
+    return decide
 
 
 async def test_a_conversation_that_gets_too_long_in_the_middle(place):
@@ -33,24 +54,50 @@ async def test_a_conversation_that_is_full_again_after_every_summary(place, wind
     """Whether the window is known or the provider has to say so: the turn ends as it did."""
     models = {"script": {"contextWindow": window, "maxOutputTokens": 500}} if window else {}
     place.configure(json.dumps({"verify": {"autoVerify": False}, "providers": {"scripted": {"models": models}}}))
-    asked = [0]
-
-    def decide(request):
-        told = sum(len(plain_text(message.parts)) for message in request.messages) // 4
-        if request.system.startswith("You write the record"):
-            return [Say("They talked.")]
-        if not window and told > 4_000:
-            return [Fail(ModelError("too long", code="context_overflow"))]
-        asked[0] += 1
-        usage = Usage(input_tokens=2_400 + told, output_tokens=2_700)
-        call = Call("read_file", {"path": f"{asked[0]}.txt"})
-        return [Say("On I go. " * 1_200), call, Stop("tool_calls", usage)]
-
-    place.model._decide = decide
+    place.model._decide = talks(most=None if window else 4_000)
     turn = await place.ask("talk")
 
     assert json.loads(turn.outcome)["error"]["code"] == "context_exhausted"
     assert place.events("compaction_failed")[-1].data.code == "full_again"
+    await plays(place)
+
+
+@pytest.mark.parametrize(
+    ("most", "window", "failed", "switched"),
+    [
+        (0, None, "not_shrunk", "context_overflow"),
+        (4_000, None, "full_again", "context_overflow"),
+        (None, 8_000, "full_again", "context_exhausted"),
+    ],
+    ids=["refused at once", "refused after six summaries", "full after six summaries"],
+)
+async def test_a_model_that_gives_way_since_the_conversation_is_too_long_for_it(place, most, window, failed, switched):
+    """What it said then is said again, whatever its words were, and the next one answers."""
+    async with ProviderServer([says("I had room for all of it.")]) as server:
+        models = {"script": {"contextWindow": window, "maxOutputTokens": 500}} if window else {}
+        providers = {"scripted": {"models": models}, "two": {"baseUrl": server.base_url, "apiKey": "key-of-two"}}
+        chosen = {"defaultProvider": "scripted", "defaultModel": "script", "fallbackModels": ["two/large"]}
+        place.configure(json.dumps({"verify": {"autoVerify": False}, "providers": providers, **chosen}))
+        await place.reopen()
+        place.model._decide = talks(most)
+        turn = await place.ask("talk")
+
+    assert turn.status == "completed"
+    assert place.answer() == "I had room for all of it."
+    assert place.events("compaction_failed")[-1].data.code == failed
+    assert [one.data.code for one in place.events("model_switched")] == [switched]
+    await plays(place)
+
+
+async def test_a_turn_that_goes_on_between_the_threshold_and_the_window(place):
+    """No summary is made any more, and the model is asked all the same."""
+    models = {"script": {"contextWindow": 9_000, "maxOutputTokens": 500}}
+    place.configure(json.dumps({"verify": {"autoVerify": False}, "providers": {"scripted": {"models": models}}}))
+    place.model._decide = talks(answers=8)
+    turn = await place.ask("talk")
+
+    assert turn.status == "completed"
+    assert [one.data.code for one in place.events("compaction_failed")] == ["full_again"]
     await plays(place)
 
 

@@ -125,9 +125,11 @@ def _failure(tape: Tape, data: ev.EventData | None) -> ModelError | None:
 
 
 def _why_too_long(tape: Tape) -> str:
-    """In the provider's words, which the log has only where that ended the turn."""
+    """In the provider's words, which the log has only where no room could be made: another model came, or the end."""
     for event in tape.ahead():
         data = event.data
+        if isinstance(data, ev.ModelSwitched) and data.code == "context_overflow":
+            return data.reason
         if isinstance(data, ev.TurnFailed) and data.error.code == "context_exhausted":
             return refusal_in(data.error.message)
     return "The conversation is too long."
