@@ -46,3 +46,20 @@ async def test_how_full_the_window_is_follows_a_compaction_and_its_undoing(tmp_p
             await person.sees(lambda: person.app.desk.percent != short)
 
             assert person.app.desk.percent > short + 20
+
+
+async def test_windows_that_are_known_stay_known_where_nobody_answers(tmp_path):
+    """That settings cannot be read any more is told, and says nothing about how much models take."""
+    models = {"script": {"contextWindow": 40_000}}
+    config = {"providers": {"scripted": {"models": models}}}
+    async with daemon_in_a_box(tmp_path, config=config) as daemon, sitting_at(daemon) as person:
+        desk = person.app.desk
+        await person.sees(lambda: desk.answering is not None)
+        known = dict(desk.windows)
+        daemon.workspace.write(".agi/config.json", "{")
+
+        await desk.learn_models()
+
+        assert "config.json" in desk.answering.problem
+        assert desk.windows == known
+        assert known["script"] == 40_000

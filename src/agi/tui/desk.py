@@ -221,7 +221,8 @@ class Desk:
             listed = await self.client.models(agent=agent, provider=provider, model=model)
         except AgiError as error:
             listed = ModelList(models=(), default=None, problem=f"{error.message} {error.hint}".rstrip())
-        self.windows = {one.id: one.context_window for one in listed.models if one.context_window}
+        else:
+            self.windows = {one.id: one.context_window for one in listed.models if one.context_window}
         if wish == self._asked_about:
             self.answering = listed
         self._changed()
