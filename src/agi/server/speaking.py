@@ -21,7 +21,7 @@ from agi.protocol.times import to_rfc3339
 from agi.server.access import AccessLine, format_line
 from agi.sessions.harness import Harness
 from agi.sessions.sites import Site
-from agi.telemetry.known import method
+from agi.telemetry.tellable import method
 
 
 class Speaker:

@@ -13,14 +13,14 @@ from msgspec import UNSET
 from agi.protocol import events as ev
 from agi.protocol.messages import Usage
 from agi.telemetry.families import Durations, Family
-from agi.telemetry.known import Known, method, no_tools
+from agi.telemetry.tellable import Tellable, method, no_tools
 
 
 class Metrics:
     """The numbers of one process."""
 
     def __init__(self, tools: Callable[[], Container[str]] = no_tools) -> None:
-        self.known = Known(tools)
+        self.tellable = Tellable(tools)
         self.events = Family("agi_events_total", "Events written to the log.", ("type",))
         self.turns = Family("agi_turns_total", "Turns that ended, by how.", ("outcome", "reason"))
         self.turn_seconds = Durations("agi_turn_seconds", "Time a turn worked, without waiting for people.")
@@ -42,7 +42,7 @@ class Metrics:
         """Count events that this process has just made durable."""
         for event in events:
             self.events.add(1, event.type)
-            self.known.hear(event)
+            self.tellable.hear(event)
             count = _COUNTS.get(event.type)
             if count is not None and event.data is not None:
                 count(self, event.data)
@@ -88,7 +88,7 @@ def _kinds(usage: Usage) -> tuple[tuple[str, int], ...]:
 
 
 def _tool(metrics: Metrics, data: ev.ToolCallCompleted) -> None:
-    name = metrics.known.tool(data.name)
+    name = metrics.tellable.tool(data.name)
     if data.blocked:
         metrics.tools.add(1, name, "blocked")
         return
@@ -111,7 +111,7 @@ _COUNTS: dict[str, Callable[[Metrics, ev.EventData], None]] = {
         (ev.UsageRecorded, lambda m, d: m.used(d.provider, d.model, d.usage)),
         (ev.ModelBackedOff, lambda m, d: m.backed_off.add(1, d.provider, d.code)),
         (ev.ToolCallCompleted, _tool),
-        (ev.ApprovalRequested, lambda m, d: m.asked.add(1, m.known.tool(d.name), d.risk)),
+        (ev.ApprovalRequested, lambda m, d: m.asked.add(1, m.tellable.tool(d.name), d.risk)),
         (ev.ApprovalGranted, lambda m, d: m.answered.add(1, "granted", "user")),
         (ev.ApprovalDenied, lambda m, d: m.answered.add(1, "denied", d.cause)),
         (ev.VerificationCompleted, lambda m, d: m.verified.add(1, d.status)),

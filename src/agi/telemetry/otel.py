@@ -16,8 +16,8 @@ from agi import __version__
 from agi.errors import ConfigError
 from agi.extras import how_to_add
 from agi.protocol import events as ev
-from agi.telemetry.known import no_tools
 from agi.telemetry.spans import Span, Spans
+from agi.telemetry.tellable import no_tools
 
 SCOPE = "agi"
 _SDK = "opentelemetry"

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from agi.protocol import events as ev
 from agi.protocol.messages import Usage
 from agi.protocol.times import to_millis
-from agi.telemetry.known import Known, no_tools
+from agi.telemetry.tellable import Tellable, no_tools
 
 Value = str | int | float | bool | tuple[str, ...]
 Attributes = dict[str, Value]
@@ -64,14 +64,14 @@ class Spans:
     """The fold: hears events in the order of the log, gives the spans that are over."""
 
     def __init__(self, tools: Callable[[], Container[str]] = no_tools) -> None:
-        self.known = Known(tools)
+        self.tellable = Tellable(tools)
         self._turns: dict[str, _Turn] = {}
         self._parents: dict[str, tuple[int, int]] = {}
         """By session of a worker: the trace it belongs to, and the span of the call that wanted it."""
 
     def hear(self, event: ev.Event) -> Iterable[Span]:
         """The spans that end with this event."""
-        self.known.hear(event)
+        self.tellable.hear(event)
         handler = _HANDLERS.get(event.type)
         turn = self._turns.get(event.turn_id or "")
         if event.type == ev.ModelOutputDelta.TYPE:
@@ -127,7 +127,7 @@ class Spans:
             attributes={
                 "gen_ai.operation.name": "invoke_agent",
                 **turn.common,
-                "gen_ai.request.model": self.known.model(turn.provider, turn.model),
+                "gen_ai.request.model": self.tellable.model(turn.provider, turn.model),
                 **outcome,
                 **_used(usage),
             },
@@ -174,13 +174,13 @@ def _inner(turn: _Turn, event: ev.Event, id: str, name: str, start: int, told: A
     )
 
 
-def _answer(known: Known, turn: _Turn, event: ev.Event, data: ev.ModelOutputCompleted) -> Span:
+def _answer(tellable: Tellable, turn: _Turn, event: ev.Event, data: ev.ModelOutputCompleted) -> Span:
     said = data.message
     provider, model = said.provider or turn.provider, said.model or turn.model
     told: Attributes = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": PROVIDERS.get(provider, provider),
-        "gen_ai.request.model": known.model(provider, model),
+        "gen_ai.request.model": tellable.model(provider, model),
         "gen_ai.response.id": said.id,
         "gen_ai.response.finish_reasons": (said.stop_reason or "error",),
         **_used(said.usage),
@@ -193,9 +193,9 @@ def _answer(known: Known, turn: _Turn, event: ev.Event, data: ev.ModelOutputComp
     return replace(_inner(turn, event, said.id, name, turn.last, told, error), kind="client")
 
 
-def _tool(known: Known, turn: _Turn, event: ev.Event, data: ev.ToolCallCompleted) -> Span:
+def _tool(tellable: Tellable, turn: _Turn, event: ev.Event, data: ev.ToolCallCompleted) -> Span:
     start = turn.begun.pop(data.tool_call_id, to_millis(event.ts) - data.duration_ms)
-    name = known.tool(data.name)
+    name = tellable.tool(data.name)
     told: Attributes = {
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": name,
@@ -264,9 +264,9 @@ def _step(spans: Spans, turn: _Turn | None, event: ev.Event) -> Iterable[Span]:
     elif isinstance(data, ev.VerificationStarted):
         turn.begun[data.verification_id] = now
     elif isinstance(data, ev.ModelOutputCompleted):
-        yield _answer(spans.known, turn, event, data)
+        yield _answer(spans.tellable, turn, event, data)
     elif isinstance(data, ev.ToolCallCompleted):
-        yield _tool(spans.known, turn, event, data)
+        yield _tool(spans.tellable, turn, event, data)
     elif isinstance(data, ev.ApprovalGranted):
         yield from _waited(turn, event, data.tool_call_id, {"agi.approval": "granted"})
     elif isinstance(data, ev.ApprovalDenied):

@@ -25,7 +25,7 @@ def no_tools() -> Container[str]:
     return ()
 
 
-class Known:
+class Tellable:
     """What one observer of the log may name."""
 
     def __init__(self, tools: Callable[[], Container[str]] = no_tools) -> None:

@@ -15,8 +15,8 @@ from agi.protocol.parts import Text
 from agi.protocol.tools import ToolCall, failed
 from agi.server.access import AccessLine
 from agi.server.speaking import Speaker
-from agi.telemetry.known import MOST, OTHER, Known
 from agi.telemetry.spans import Span, Spans
+from agi.telemetry.tellable import MOST, OTHER, Tellable
 from agi.testing.box import Daemon, daemon_in_a_box
 from agi.testing.samples import event
 
@@ -86,31 +86,31 @@ def test_a_model_that_was_cut_off_before_its_first_word_has_no_name() -> None:
     assert MADE_UP not in str(spans)
 
 
-def test_a_model_is_known_once_it_said_something() -> None:
+def test_a_model_may_be_named_once_it_said_something() -> None:
     """At the provider where it did."""
-    known = Known()
+    tellable = Tellable()
     text = (Text(text="Hello."),)
     said = Message(id="msg_1", role="assistant", parts=text, created_at="", status="error", provider="local", model="m")
-    known.hear(event(1, ev.ModelOutputCompleted(message=said), "turn_1"))
-    known.hear(event(2, ev.UsageRecorded(message_id="", provider="far", model="n", usage=Usage()), "turn_1"))
+    tellable.hear(event(1, ev.ModelOutputCompleted(message=said), "turn_1"))
+    tellable.hear(event(2, ev.UsageRecorded(message_id="", provider="far", model="n", usage=Usage()), "turn_1"))
 
-    assert [known.model(*one) for one in (("local", "m"), ("far", "n"), ("far", "m"))] == ["m", "n", OTHER]
+    assert [tellable.model(*one) for one in (("local", "m"), ("far", "n"), ("far", "m"))] == ["m", "n", OTHER]
 
 
-def test_what_ran_is_known_and_only_so_much_of_it() -> None:
+def test_what_ran_may_be_named_and_only_so_much_of_it() -> None:
     """A server with endless names costs no endless memory."""
-    known = Known(lambda: {"shell"})
+    tellable = Tellable(lambda: {"shell"})
     for n in range(MOST + 1):
         call = ToolCall(f"call_{n}", f"tool{n}", msgspec.Raw(b"{}"))
-        known.hear(event(1, ev.ToolCallStarted(tool_call=call, kind="read"), "turn_1"))
+        tellable.hear(event(1, ev.ToolCallStarted(tool_call=call, kind="read"), "turn_1"))
     call = ToolCall("call_x", "made_up", msgspec.Raw(b"{}"))
     ended = ev.ToolCallCompleted(
         tool_call_id="x", name="made_up", tool_result=failed(call, ""), message_id="m", blocked=True
     )
-    known.hear(event(1, ended, "turn_1"))
+    tellable.hear(event(1, ended, "turn_1"))
 
     names = ["shell", "tool0", f"tool{MOST}", "made_up"]
-    assert [known.tool(name) for name in names] == ["shell", "tool0", OTHER, OTHER]
+    assert [tellable.tool(name) for name in names] == ["shell", "tool0", OTHER, OTHER]
 
 
 def test_a_line_of_json_has_no_method_that_a_client_made_up() -> None:
