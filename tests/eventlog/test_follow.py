@@ -509,3 +509,25 @@ async def test_however_often_the_link_breaks_every_reader_has_every_character_on
             text = end.texts.get(part, "")
             assert spoken.startswith(text), part
             assert len(text) >= mouth.logged[part], part
+
+
+async def test_an_event_that_is_no_text_any_more_ends_the_following(log, story, folder):
+    """What stands before it is told first, then that the log is damaged, and what brings it back."""
+    for _ in range(40):
+        await story.note()
+    db = connect(folder / "agi.sqlite")
+    db.execute("UPDATE events SET data=CAST(x'7bff7d' AS TEXT) WHERE seq=39")
+    db.close()
+    told = []
+
+    async def read() -> None:
+        async with contextlib.aclosing(log.follow(story.id, Cursor())) as batches:
+            async for batch in batches:
+                told.extend(one.item.seq for one in batch.deliveries)
+
+    with pytest.raises(Damaged) as refused:
+        await read()
+
+    assert told == list(range(1, 39))
+    assert "behind event 38" in refused.value.message
+    assert "--from-mirrors" in refused.value.hint

@@ -168,6 +168,7 @@ def test_damage_that_sqlite_has_no_words_for_is_damage(path):
         (sqlite3.OperationalError("malformed database schema (events)"), True),
         (sqlite3.DatabaseError("file is encrypted or is not a database"), True),
         (sqlite3.OperationalError("unsupported file format"), True),
+        (sqlite3.OperationalError("Could not decode to UTF-8 column 'data' with text 'my own'"), True),
         (sqlite3.OperationalError("database is locked"), False),
         (sqlite3.OperationalError("disk I/O error"), False),
         (sqlite3.OperationalError("unable to open database file"), False),
@@ -182,6 +183,14 @@ def test_only_what_is_not_what_was_written_is_damage(path, error, is_damage):
 
     assert isinstance(explained, Damaged) == is_damage
     assert explained.hint
+
+
+def test_a_rotted_text_is_not_quoted_and_only_the_mirrors_help(path):
+    """The pages are whole, so `agi repair` by itself would find nothing to rebuild; and what rotted is private."""
+    explained = unreadable(path, sqlite3.OperationalError("Could not decode to UTF-8 column 'data' with text 'my own'"))
+
+    assert "agi repair --from-mirrors" in explained.hint
+    assert "my own" not in explained.message
 
 
 def test_what_cannot_be_opened_is_a_storage_error(tmp_path):

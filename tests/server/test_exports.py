@@ -54,3 +54,26 @@ async def test_a_changed_log_is_no_cassette(daemon: Daemon) -> None:
     assert "event 2 is not as it was written" in error["message"]
     assert "--from-mirrors" in error["hint"]
     assert (await daemon.get(path)).status == 200
+
+
+async def test_a_rotted_byte_is_told_and_not_a_failure_of_ours(daemon: Daemon) -> None:
+    """An export names the damage; a stream tells what stands before it, then the same."""
+    daemon.model.says("hi")
+    turn = await daemon.ask("hello")
+    await turn.answer()
+    db = sqlite3.connect(daemon.harness.log.path)
+    db.execute("UPDATE events SET data=CAST(x'7bff7d' AS TEXT) WHERE seq=3")
+    db.commit()
+    db.close()
+    path = f"/v1/sessions/{turn.session_id}"
+
+    for kind in ("ndjson", "cassette"):
+        refused = await daemon.get(f"{path}/export?format={kind}")
+        error = refused.json()["error"]
+        assert (refused.status, error["code"]) == (422, "log_damaged")
+        assert "behind event 2" in error["message"]
+        assert "agi repair --from-mirrors" in error["hint"]
+    for stream in ("events", "stream?after=1"):
+        told = (await daemon.get(f"{path}/{stream}")).body
+        assert b"id: 2\n\nevent: error\n" in told
+        assert b"agi repair --from-mirrors" in told

@@ -8,6 +8,7 @@ May import: errors, protocol, eventlog.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
+from contextlib import suppress
 from typing import Protocol
 
 from msgspec import Struct
@@ -15,10 +16,13 @@ from msgspec import Struct
 from agi.errors import Damaged
 from agi.eventlog.base import CLOSES_TEXT, Cursor, LiveDelta
 from agi.eventlog.hub import Hub, Item, Subscription
+from agi.eventlog.schema import FROM_MIRRORS
 from agi.eventlog.watch import Watch
 from agi.protocol.events import Event, ModelOutputDelta, encode_data
 
 PAGE = 1000
+NEAR_DAMAGE = (32, 1)
+"""How many are read where one of a page cannot be: what stands before it is told."""
 
 
 class Source(Protocol):
@@ -114,12 +118,16 @@ class Follower:
     def _page(self) -> list[Event]:
         """What comes next in the file. The hub hears of it first, so that it is not behind when nothing comes."""
         self._source.watch.catch_up()
-        return self._source.read(self._session_id, self._seq, PAGE)
+        for limit in (PAGE, *NEAR_DAMAGE):
+            with suppress(Damaged):
+                return self._source.read(self._session_id, self._seq, limit)
+        text = f"The log of {self._session_id} is damaged: what comes behind event {self._seq} cannot be read."
+        raise Damaged(text, hint=FROM_MIRRORS)
 
     def _hole(self, found: int) -> Damaged:
         return Damaged(
             f"The log of {self._session_id} is damaged: event {found} comes right behind event {self._seq}.",
-            hint="Stop agi and run `agi repair --from-mirrors`.",
+            hint=FROM_MIRRORS,
         )
 
     def _open_text(self) -> list[Item]:

@@ -26,7 +26,7 @@ from agi.eventlog.catching_up import CatchingUp
 from agi.eventlog.hub import Hub
 from agi.eventlog.mirror import Mirror
 from agi.eventlog.rows import read_page
-from agi.eventlog.schema import STEPS, prepared
+from agi.eventlog.schema import STEPS, UNREADABLE, prepared, unreadable
 from agi.eventlog.watch import Watch
 from agi.eventlog.writer import Job, Writer
 from agi.protocol.events import Event, ModelOutputDelta, encode_data
@@ -121,8 +121,11 @@ class EventLog:
         self.hub.publish_live(LiveDelta(seq, to_rfc3339(self._clock()), session_id, turn_id, data))
 
     def read(self, session_id: str, after: int = 0, limit: int = 1000) -> list[Event]:
-        """Read a page of a session's events."""
-        return read_page(self.db, session_id, after, limit)
+        """Read a page of a session's events; raises StorageError where they cannot be read."""
+        try:
+            return read_page(self.db, session_id, after, limit)
+        except UNREADABLE as error:
+            raise unreadable(self.path, error) from error
 
     def last_seq(self, session_id: str) -> int:
         """The number of the session's last event; 0 if there is none."""
@@ -130,18 +133,24 @@ class EventLog:
         return row[0] or 0
 
     async def follow(self, session_id: str, cursor: Cursor | None = None) -> AsyncIterator[Batch]:
-        """Yield what comes after `cursor` (default: from now), past and live, until the session is deleted."""
+        """Yield what comes after `cursor` (default: from now), past and live, until the session is deleted.
+
+        Raises StorageError where the log cannot be read.
+        """
         from agi.eventlog.follow import Follower  # late: a daemon that was just started is followed by nobody
 
-        self.watch.start()
-        start = cursor or Cursor(self.last_seq(session_id), None, self.epoch)
-        subscription = self.hub.subscribe(session_id)
         try:
-            follower = Follower(self, session_id, start, subscription)
-            async for batch in follower.batches():
-                yield batch
-        finally:
-            self.hub.unsubscribe(session_id, subscription)
+            self.watch.start()
+            start = cursor or Cursor(self.last_seq(session_id), None, self.epoch)
+            subscription = self.hub.subscribe(session_id)
+            try:
+                follower = Follower(self, session_id, start, subscription)
+                async for batch in follower.batches():
+                    yield batch
+            finally:
+                self.hub.unsubscribe(session_id, subscription)
+        except UNREADABLE as error:
+            raise unreadable(self.path, error) from error
 
     def listen(self, session_id: str, listener: Callable[[Event], None]) -> None:
         """Call `listener` with each durable event of the session, whichever process wrote it."""

@@ -36,7 +36,7 @@ from agi.eventlog.salvage import (
     read_snapshot,
     set_aside_lines,
 )
-from agi.eventlog.schema import STEPS, UNREADABLE, connect, prepare, unreadable
+from agi.eventlog.schema import FROM_MIRRORS, STEPS, UNREADABLE, connect, prepare, unreadable
 from agi.protocol.events import Event
 from agi.protocol.ids import SESSION, is_id
 
@@ -173,9 +173,9 @@ def _mark_again(db: sqlite3.Connection, folder: Path) -> None:
 
 
 def rebuild_mirrors(folder: Path, database: Path, projection: Projection) -> Repair:
-    """Write anew every mirror that does not say exactly what the database says."""
+    """Write anew every mirror that does not say exactly what the database says; raises Damaged if it is not whole."""
     report = Repair()
-    with closing(connect(database)) as db:
+    with _reading(database), closing(connect(database)) as db:
         _refuse_holes(db, database)
         _refuse_broken(db, database)
         projection.epoch = int(db.execute("SELECT value FROM meta WHERE key='epoch'").fetchone()[0])
@@ -189,6 +189,18 @@ def rebuild_mirrors(folder: Path, database: Path, projection: Projection) -> Rep
             if snapshot is not None:
                 replace_file(path.with_name("session.json"), snapshot)
     return report
+
+
+@contextmanager
+def _reading(database: Path) -> Iterator[None]:
+    """What cannot be read here is damage that a look at all pages did not find: only the mirrors can help."""
+    try:
+        yield
+    except UNREADABLE as error:
+        failure = unreadable(database, error)
+        if isinstance(failure, Damaged):
+            failure.hint = FROM_MIRRORS
+        raise failure from error
 
 
 def _is_told(database: Path) -> bool:

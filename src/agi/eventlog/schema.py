@@ -22,6 +22,9 @@ CACHE_KB = 96
 UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
 """What reading a database may raise; SQLite's own words about a damaged one may not even be text."""
 _DAMAGE = ("malformed", "not a database", "file is encrypted", "unsupported file format")
+_ROTTED = "Could not decode to UTF-8"
+FROM_MIRRORS = "Stop agi and run `agi repair --from-mirrors`."
+"""What helps where the database is damaged and does not look it: `agi repair` by itself looks at its pages only."""
 
 
 def _events(db: sqlite3.Connection) -> None:
@@ -129,6 +132,8 @@ def _version(db: sqlite3.Connection) -> int:
 
 def unreadable(path: Path, error: Exception) -> StorageError:
     """Make the error of a database that cannot be read; a lock, a missing permission or a failing disk is no damage."""
+    if _ROTTED in str(error):  # these words go on with what stands there, which nobody needs to see
+        return Damaged(f"{path} is damaged: a text in it is not as it was written.", hint=FROM_MIRRORS)
     if isinstance(error, UnicodeDecodeError) or any(word in str(error) for word in _DAMAGE):
         return Damaged(f"{path} is not a readable database: {error}.", hint="Run `agi repair` to rebuild it.")
     return StorageError(

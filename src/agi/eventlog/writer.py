@@ -15,9 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from agi.errors import DiskFull, StorageError, Unavailable
+from agi.errors import Damaged, DiskFull, StorageError, Unavailable
 from agi.eventlog.reserve import Reserve
-from agi.eventlog.schema import connect
+from agi.eventlog.schema import connect, unreadable
 
 T = TypeVar("T")
 GROUP = 256
@@ -48,6 +48,7 @@ class Writer:
     """Runs jobs in order, durably, in group commits."""
 
     def __init__(self, path: Path, rolled_back: Callable[[], None]) -> None:
+        self._path = path
         self._db = connect(path, any_thread=True)
         self.reserve = Reserve(path)
         self._rolled_back = rolled_back
@@ -147,6 +148,8 @@ class Writer:
             return error
         if "full" in str(error):
             return _disk_full()
+        if isinstance(damage := unreadable(self._path, error), Damaged):
+            return damage
         failure = StorageError(f"The log could not be written: {error}.", hint="See `agi doctor`.")
         if "I/O" in str(error):
             # After a failed sync nobody knows what reached the disk, so nothing more is claimed to.

@@ -21,6 +21,7 @@ from agi import __version__
 from agi.agents.base import Agent
 from agi.errors import AgiError, Damaged, Invalid
 from agi.eventlog import chain
+from agi.eventlog.follow import NEAR_DAMAGE
 from agi.eventlog.rows import read_page
 from agi.eventlog.schema import UNREADABLE, connect, unreadable
 from agi.protocol import events as ev
@@ -99,12 +100,17 @@ def read_all(harness: Harness, session_id: str) -> list[Event]:
 
 def _page(db: sqlite3.Connection, path: Path, session_id: str, after: int) -> list[Event]:
     """The next events, each readable and in its place."""
-    try:
-        page = read_page(db, session_id, after, PAGE)
-    except UNREADABLE as error:
-        if not isinstance(unreadable(path, error), Damaged):
-            raise
-        raise _damaged(f"what comes after event {after} cannot be read") from error
+    page: list[Event] = []
+    for limit in (PAGE, *NEAR_DAMAGE):
+        try:
+            page = read_page(db, session_id, after, limit)
+            break
+        except UNREADABLE as error:
+            failure = unreadable(path, error)
+            if not isinstance(failure, Damaged):
+                raise failure from error
+            if limit == 1:
+                raise _damaged(f"what comes behind event {after} cannot be read") from error
     for seq, one in enumerate(page, start=after + 1):
         if one.seq != seq:
             raise _damaged(f"event {seq} is missing")

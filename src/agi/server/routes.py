@@ -1,11 +1,12 @@
 """The shape of the route table: what a route takes and gives, as types, so that serving and describing are one thing.
 
 Both the application and `/openapi.json` are built from these values. What the routes are is said in the file of each
-subject. May import: errors, server.
+subject. May import: errors, eventlog, server.
 """
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, Literal
@@ -13,7 +14,8 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from agi.errors import AgiError
+from agi.errors import AgiError, Damaged
+from agi.eventlog.schema import unreadable
 from agi.protocol.parts import Json
 from agi.server.answers import NoContent
 from agi.server.asgi import ASGIApp, Receive, Scope, Send
@@ -67,11 +69,16 @@ class Resource:
         self._allowed = ", ".join(sorted({*methods, "OPTIONS"}))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request; an error of ours becomes an answer too, any other rises."""
+        """Answer one request; an error of ours, or damage of the log, becomes an answer too, any other rises."""
         try:
             answer = await self._answer(scope, receive)
         except AgiError as error:
             answer = error_answer(error)
+        except sqlite3.DatabaseError as error:
+            failure = unreadable(self._shared.harness.log.path, error)
+            if not isinstance(failure, Damaged):
+                raise
+            answer = error_answer(failure)
         await answer(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive) -> ASGIApp:

@@ -15,7 +15,7 @@ from contextlib import aclosing
 
 import msgspec
 
-from agi.errors import Damaged
+from agi.errors import StorageError
 from agi.eventlog.follow import Batch
 from agi.eventlog.hub import Item
 from agi.protocol.events import Event
@@ -102,7 +102,7 @@ async def told(batches: AsyncIterator[Batch], reading: Reading, *, follow: bool 
                     yield piece
                 if reading.over or (batch.caught_up and not follow):
                     return
-        except Damaged as error:  # the reader has what stands before the damage, and is told why there is no more
+        except StorageError as error:  # the reader has what stands before the damage, and is told why there is no more
             yield frame("error", _encode({"code": error.code, "message": error.message, "hint": error.hint})) + b"\n"
 
 

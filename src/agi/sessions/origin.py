@@ -188,6 +188,7 @@ def _mark_of(database: Path) -> str | None:
     try:
         with closing(sqlite3.connect(database, timeout=20)) as db:
             db.execute("PRAGMA trusted_schema=OFF")
+            db.text_factory = lambda text: text.decode(errors="replace")  # an id that is no text is not known
             db.set_progress_handler(lambda: 1, 100_000)
             if db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None:
                 return None
