@@ -50,6 +50,7 @@ LATE = {
     ("cli/serve.py", "server"),
     ("cli/mcp.py", "server"),
     ("cli/tui.py", "tui"),
+    ("cli/exits.py", "eventlog"),
     ("cli/log.py", "eventlog"),
     ("cli/log.py", "views"),
     ("cli/repair.py", "eventlog"),

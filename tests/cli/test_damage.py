@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from pathlib import Path
 
 import pytest
+
+from agi.cli import exits
 
 
 def first_session(here) -> str:
@@ -20,6 +23,18 @@ def rot(here) -> None:
     assert db.execute(f"UPDATE events SET data={data} WHERE type='message_added'").rowcount
     db.commit()
     db.close()
+
+
+def spoil(project: Path, name: str) -> None:
+    """Overwrite the first page of a table or an index."""
+    path = project / ".agi" / "agi.sqlite"
+    db = sqlite3.connect(path)
+    root = db.execute("SELECT rootpage FROM sqlite_master WHERE name=?", (name,)).fetchone()[0]
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    db.close()
+    with path.open("r+b") as file:
+        file.seek((root - 1) * 4096)
+        file.write(b"\xaa" * 4096)
 
 
 @pytest.mark.parametrize(
@@ -47,3 +62,39 @@ def test_a_rotted_byte_is_named_as_damage(here, command):
 
     assert here("repair", "--from-mirrors").code == 0
     assert here("sessions", "export", session_id).out == before.out
+
+
+TABLES = ("meta", "events", "sessions", "leases", "texts", "messages", "turns", "pool")
+INDEXES = ("sqlite_autoindex_meta_1", "sqlite_autoindex_events_1", "sessions_recent", "sessions_live")
+
+
+@pytest.mark.parametrize("name", ["meta", "events", "sessions"])
+async def test_a_daemon_rebuilds_what_is_damaged_when_it_starts(cli, name):
+    """Whichever table it is: the page is not met later, by somebody who cannot do anything about it."""
+    await cli("hello")
+    spoil(cli.project, name)
+    process = await cli.start("serve", "--port", "0")
+    url = await process.stdout.readline()
+    process.terminate()
+    _, said = await process.communicate()
+
+    assert url.startswith(b"http://")
+    assert b"was rebuilt from its mirrors: 1 session, " in said
+    assert b" 0 lost" in said
+
+
+@pytest.mark.parametrize("name", [*TABLES, *INDEXES])
+def test_a_damaged_page_is_rebuilt_or_told_with_what_to_do(here, name):
+    """No command asks for a report of it, and `agi repair` mends what a start does not come upon."""
+    first_session(here)
+    spoil(here.project, name)
+
+    told = here("sessions")
+    assert "Please report it" not in told.err
+    if told.code:
+        assert (told.code, name in INDEXES) == (exits.FAILED, True)
+        assert "agi repair" in told.err
+    elif name in TABLES:
+        assert "was rebuilt from its mirrors: 1 session, " in told.err
+    assert here("repair").code == 0
+    assert "hello" in here("sessions").out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sqlite3
 import subprocess
 import sys
 
@@ -70,3 +71,22 @@ def test_what_nobody_foresaw_is_ours(capfd, error):
     """Then it is asked to be reported."""
     assert exits.report_unexpected(error) == exits.FAILED
     assert "Please report it." in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("error", "is_told"),
+    [
+        (sqlite3.DatabaseError("database disk image is malformed"), True),
+        (sqlite3.OperationalError("Could not decode to UTF-8 column 'data' with text 'x'"), True),
+        (sqlite3.OperationalError("no such column: nmae"), False),
+        (sqlite3.IntegrityError("UNIQUE constraint failed"), False),
+    ],
+    ids=str,
+)
+def test_a_damaged_database_is_told_with_what_to_do(capfd, error, is_told):
+    """Whoever came upon it; a statement of ours that is wrong is still our fault."""
+    assert exits.report_unexpected(error) == exits.FAILED
+
+    said = capfd.readouterr().err
+    assert ("agi repair" in said) == is_told
+    assert ("Please report it" in said) != is_told

@@ -738,3 +738,24 @@ def test_an_id_that_leads_elsewhere_is_not_mirrored(folder, told, tmp_path):
 
     assert not list(folder.parent.rglob("escaped*"))
     assert not (folder.parent.parent / "escaped").exists()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE meta SET value=CAST(x'31ff' AS TEXT) WHERE key='epoch'",
+        "UPDATE meta SET value='1x' WHERE key='epoch'",
+        "UPDATE meta SET key='epocx' WHERE key='epoch'",
+        "DELETE FROM meta WHERE key='deletions'",
+    ],
+)
+def test_a_database_that_does_not_say_how_it_stands_is_rebuilt(folder, told, change):
+    """A log begins with its epoch; one whose epoch is no number could not be opened."""
+    before = rows(folder)
+    db = sqlite3.connect(database(folder))
+    db.execute(change)
+    db.commit()
+    db.close()
+
+    assert rebuild(folder).lost == 0
+    assert rows(folder) == before

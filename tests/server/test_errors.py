@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sqlite3
+
 import msgspec
 import pytest
 
 from agi import errors
 from agi.protocol.sessions import ErrorInfo
 from agi.server.errors import STATUSES, error_answer, failed_turn, no_such_path, status_of, wrong_method
+from agi.testing.box import Daemon
 
 EXPECTED = {
     "AgiError": 500,
@@ -67,3 +70,19 @@ def test_a_failed_turn_is_the_providers_fault_unless_its_code_says_otherwise(cod
 def test_only_kinds_of_ours_have_a_status() -> None:
     """Anything else is a mistake of ours, and the guard's to answer."""
     assert set(STATUSES) <= set(FAMILY)
+
+
+async def test_damage_that_a_request_comes_upon_is_told(daemon: Daemon) -> None:
+    """The client hears what it is and what to do, not only that something failed."""
+    daemon.model.says("hi")
+    turn = await daemon.ask("hello")
+    await turn.answer()
+    db = sqlite3.connect(daemon.harness.log.path)
+    db.execute("UPDATE sessions SET state=CAST(x'7bff7d' AS TEXT)")
+    db.commit()
+    db.close()
+
+    answer = await daemon.get(f"/v1/sessions/{turn.session_id}")
+
+    assert (answer.status, answer.json()["error"]["code"]) == (500, "damaged")
+    assert "agi repair --from-mirrors" in answer.json()["error"]["hint"]

@@ -1,6 +1,6 @@
 """How a command ends: its exit code, and what is said about an error. Never a traceback, unless AGI_DEBUG asks for it.
 
-May import: errors, cli.
+May import: errors, cli; and late, eventlog.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 import sys
 
 from agi.cli.output import say
-from agi.errors import AgiError, BadRequest, ConfigError, Invalid, NotFound, StorageError
+from agi.errors import AgiError, BadRequest, ConfigError, Damaged, Invalid, NotFound, StorageError
 
 OK = 0
 FAILED = 1
@@ -51,12 +51,28 @@ def report(error: AgiError) -> int:
     return USAGE if isinstance(error, ConfigError | Invalid | NotFound | BadRequest) else FAILED
 
 
+def _of_database(error: BaseException) -> StorageError | None:
+    """What is to be said where the log's database was found damaged, or out of reach, and nobody else said it."""
+    sqlite = sys.modules.get("sqlite3")  # who raised one has loaded it; to load it here would cost each command
+    if sqlite is None or not isinstance(error, sqlite.DatabaseError):
+        return None
+    from pathlib import Path  # late, as what follows: only where something went wrong
+
+    from agi.eventlog.schema import unreadable
+
+    failure = unreadable(Path("agi.sqlite"), error)
+    is_outside = isinstance(error, sqlite.OperationalError) and getattr(error, "sqlite_errorcode", 1) != 1
+    return failure if is_outside or isinstance(failure, Damaged) else None  # 1 is a statement of ours that is wrong
+
+
 def report_unexpected(error: BaseException) -> int:
     """Say that the fault is ours; or, where a file or the disk refused something, which one and what to do."""
     if os.environ.get("AGI_DEBUG"):
         sys.excepthook(type(error), error, error.__traceback__)
     if isinstance(error, OSError) and error.filename and (hint := OUTSIDE.get(error.errno or 0)):
         return report(StorageError(f"{os.fsdecode(error.filename)} cannot be used: {error.strerror}.", hint=hint))
+    if (failure := _of_database(error)) is not None:
+        return report(failure)
     say(f"agi: something went wrong: {type(error).__name__}: {error}")
     say("     Please report it. With AGI_DEBUG=1 set, the same command says where.")
     return FAILED

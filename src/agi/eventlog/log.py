@@ -60,9 +60,13 @@ class EventLog:
         self._clock = clock
         self.db = prepared(self.path, (*STEPS, *projection.steps))
         """For reading, on the event loop's thread; never written through."""
-        self.epoch = int(self.db.execute("SELECT value FROM meta WHERE key='epoch'").fetchone()[0])
+        try:
+            self.epoch = int(self.db.execute("SELECT value FROM meta WHERE key='epoch'").fetchone()[0])
+            self.watch = Watch(self.db, self.hub)
+        except UNREADABLE as error:
+            self.db.close()
+            raise unreadable(self.path, error) from error
         projection.epoch = self.epoch
-        self.watch = Watch(self.db, self.hub)
         self.mirror = Mirror(folder / "sessions", self.path)
         self._writer = Writer(self.path, projection.rolled_back)
         self._catching_up: CatchingUp | None = None

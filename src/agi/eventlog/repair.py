@@ -204,15 +204,26 @@ def _reading(database: Path) -> Iterator[None]:
 
 
 def _is_told(database: Path) -> bool:
-    """Whether it holds events, or holds none for a reason: all were deleted, or the mirrors had none."""
+    """Whether it holds events, or holds none for a reason: all were deleted, or the mirrors had none.
+
+    Raises Damaged where a start would come upon damage: it begins with the epoch and the newest event, and goes on
+    with the first rows of this table or that.
+    """
     with closing(connect(database)) as db:
         try:
-            if not db.execute("SELECT 1 FROM sqlite_master WHERE name='events'").fetchone():
+            tables = db.execute("SELECT name FROM sqlite_master WHERE type='table' AND rootpage>0").fetchall()
+            if ("events",) not in tables:
                 return False
-            reason = "SELECT 1 FROM meta WHERE (key='deletions' AND value<>'0') OR (key='epoch' AND value<>'1')"
-            return bool(db.execute("SELECT 1 FROM events LIMIT 1").fetchone() or db.execute(reason).fetchone())
+            for (name,) in tables:  # the rows themselves: where an index has the answer, SQLite looks no further
+                db.execute(f'SELECT 1 FROM "{name}" NOT INDEXED LIMIT 1').fetchone()  # noqa: S608 - it is a table
+            indexed = db.execute("SELECT 1 FROM events LIMIT 1").fetchone()
+            newest = db.execute("SELECT max(id) FROM events").fetchone()[0]
+            counts = dict(db.execute("SELECT key, value FROM meta WHERE key IN ('epoch', 'deletions')").fetchall())
         except UNREADABLE as error:
             raise unreadable(database, error) from error
+    if len(counts) != 2 or not all(str(value).isdecimal() for value in counts.values()):
+        raise Damaged(f"{database} does not say how it stands.", hint="Run `agi repair` to rebuild it.")
+    return bool(indexed or newest) or counts != {"epoch": "1", "deletions": "0"}
 
 
 def _refuse_holes(db: sqlite3.Connection, database: Path) -> None:
