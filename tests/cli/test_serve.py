@@ -123,3 +123,14 @@ async def test_a_file_that_is_no_log_of_ours_is_not_taken_for_one(cli):
     assert "Make it first" in nowhere.err
     assert notes.read_text() == "# Notes\n"
     assert sorted(path.name for path in cli.project.iterdir()) == [".agi", "notes.md"]
+
+
+@pytest.mark.parametrize("name", ["loop", "loop/x.sqlite"])
+async def test_a_database_behind_links_that_go_round_is_refused(cli, name):
+    """It is no fault of ours, and is not called one."""
+    (cli.project / "loop").symlink_to("loop")
+    refused = await cli("serve", "--port", "0", "--db", name)
+
+    assert (refused.code in (1, 2), refused.out) == (True, "")
+    assert str(cli.project / "loop") in refused.err
+    assert "went wrong" not in refused.err

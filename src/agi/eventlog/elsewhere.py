@@ -23,9 +23,9 @@ HINT = "Nothing was changed. Name a file that is not there yet, or a database th
 
 def refuse_other(database: Path, folder: Path) -> None:
     """See to it that what is named is a log, or nothing yet; the usual place in `folder` is not asked about."""
-    if database.resolve() == (folder / "agi.sqlite").resolve():
-        return
     try:
+        if database.resolve() == (folder / "agi.sqlite").resolve():
+            return
         if not database.parent.is_dir():
             text = f"There is no folder {database.parent}, where the database is to be."
             raise ConfigError(text, code="no_folder", hint="Make it first, or name another file with --db.")
@@ -37,6 +37,9 @@ def refuse_other(database: Path, folder: Path) -> None:
             header = file.read(len(HEADER))
     except OSError as error:
         raise StorageError(f"{database} cannot be read: {error.strerror}.", hint="Check who may read it.") from error
+    except RuntimeError as error:  # in older versions of Python
+        text = f"{database} cannot be read: its links lead round in a circle."
+        raise StorageError(text, hint="Remove them, or name another file with --db.") from error
     if header and header != HEADER:
         raise ConfigError(f"{database} is not a database.", code=CODE, hint=HINT)
     if header and (tables := _tables(database)) and not tables >= OURS:
