@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from agi.errors import AgiError
 from agi.eventlog.elsewhere import refuse_other
-from agi.eventlog.schema import STEPS, prepare
+from agi.eventlog.schema import STEPS, prepare, prepared
 
 
 def refusal(database: Path, folder: Path) -> AgiError | None:
@@ -57,6 +58,52 @@ def test_a_database_of_another_program_is_refused(tmp_path: Path, usual: Path, m
     assert error is not None
     assert (error.code, error.message) == ("database_not_ours", f"{path} is a database that agi did not make.")
     assert refusal(path, usual) is not None
+
+
+def test_a_database_that_was_left_in_the_middle_is_looked_at_without_a_trace(tmp_path: Path, usual: Path) -> None:
+    """What a killed program had written stands in its journal only: that tells whose it is, and stays as it is."""
+    living, left = tmp_path / "living.sqlite", tmp_path / "left.sqlite"
+    db = sqlite3.connect(living)
+    db.execute("PRAGMA journal_mode=WAL")
+    db.execute("CREATE TABLE places (url TEXT)")
+    db.commit()
+    for ending in ("", "-wal"):
+        shutil.copy(f"{living}{ending}", f"{left}{ending}")
+    db.close()
+
+    error = refusal(left, usual)
+
+    assert error is not None
+    assert "agi did not make" in error.message
+
+
+def test_a_log_of_ours_that_was_left_in_the_middle_is_taken(tmp_path: Path, usual: Path) -> None:
+    """Its tables may all be in the journal still."""
+    living, left = tmp_path / "living.sqlite", tmp_path / "left.sqlite"
+    db = prepared(living, STEPS)
+    for ending in ("", "-wal"):
+        shutil.copy(f"{living}{ending}", f"{left}{ending}")
+    db.close()
+
+    assert left.with_name("left.sqlite-wal").stat().st_size
+    assert refusal(left, usual) is None
+
+
+@pytest.mark.parametrize("mark", ["user_version", "application_id"])
+def test_a_database_that_is_marked_and_holds_nothing_yet_is_refused(tmp_path: Path, usual: Path, mark: str) -> None:
+    """Some program made it and has put nothing into it so far; one that nobody marked is as good as none."""
+    marked, blank = tmp_path / "marked.sqlite", tmp_path / "blank.sqlite"
+    for path, number in ((marked, 7), (blank, 0)):
+        db = sqlite3.connect(path)
+        db.execute("VACUUM")
+        db.execute(f"PRAGMA {mark}={number}")
+        db.close()
+
+    error = refusal(marked, usual)
+
+    assert error is not None
+    assert "agi did not make" in error.message
+    assert refusal(blank, usual) is None
 
 
 def test_a_log_of_ours_is_taken(tmp_path: Path, usual: Path) -> None:

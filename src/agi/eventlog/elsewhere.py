@@ -11,14 +11,27 @@ from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
 
+from msgspec import Struct
+
 from agi.errors import ConfigError, StorageError
 from agi.eventlog.schema import UNREADABLE
 
 HEADER = b"SQLite format 3\0"
 OURS = frozenset({"events", "meta", "leases"})
 """Tables that each log has, whatever version wrote it."""
+ALONE = "mode=ro&vfs=unix-none"
+"""Without locks, and for itself alone, SQLite keeps the index of a journal in memory and makes no file for it."""
 CODE = "database_not_ours"
 HINT = "Nothing was changed. Name a file that is not there yet, or a database that agi made."
+
+
+class Held(Struct, frozen=True, kw_only=True):
+    """What a database says of itself."""
+
+    names: frozenset[str]
+    """Of its tables, and whatever else is listed with them."""
+    is_marked: bool
+    """Whether a program wrote into its header which version of which program made it."""
 
 
 def refuse_other(database: Path, folder: Path) -> None:
@@ -42,17 +55,30 @@ def refuse_other(database: Path, folder: Path) -> None:
         raise StorageError(text, hint="Remove them, or name another file with --db.") from error
     if header and header != HEADER:
         raise ConfigError(f"{database} is not a database.", code=CODE, hint=HINT)
-    if header and (tables := _tables(database)) and not tables >= OURS:
+    held = held_in(database) if header else None
+    if held is not None and (held.names or held.is_marked) and not held.names >= OURS:
         raise ConfigError(f"{database} is a database that agi did not make.", code=CODE, hint=HINT)
 
 
-def _tables(database: Path) -> frozenset[str]:
-    """The tables in a file, which is only looked at; none if it is damaged, which whoever opens it finds out."""
-    log = database.with_name(database.name + "-wal")
-    # Without a journal nothing is made beside it: to look at a database of others is to leave no trace.
-    how = "mode=ro" if log.exists() and log.stat().st_size else "mode=ro&immutable=1"
+def held_in(database: Path) -> Held | None:
+    """What is in a file, which is only looked at; None if that cannot be read, which whoever opens it finds out."""
+    how = _looking(database)
     try:
         with closing(sqlite3.connect(f"file:{quote(str(database))}?{how}", uri=True)) as db:
-            return frozenset(name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type='table'"))
+            if how == ALONE:
+                db.execute("PRAGMA locking_mode=EXCLUSIVE")
+            names = frozenset(str(name) for (name,) in db.execute("SELECT name FROM sqlite_master"))
+            marks = [db.execute(f"PRAGMA {mark}").fetchone()[0] for mark in ("user_version", "application_id")]
+            return Held(names=names, is_marked=any(marks))
     except UNREADABLE:
-        return frozenset()
+        return None
+
+
+def _looking(database: Path) -> str:
+    """How to open it so that nothing is made beside it: to look at a database of others is to leave no trace."""
+    journal, shared = (database.with_name(database.name + ending) for ending in ("-wal", "-shm"))
+    if not journal.exists() or not journal.stat().st_size:
+        return "mode=ro&immutable=1"
+    if shared.exists():
+        return "mode=ro"
+    return ALONE  # nobody has it open, or there would be an index of the journal
