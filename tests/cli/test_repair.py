@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import json
 import signal
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
 
 from agi.testing.provider import says
 from agi.testing.replies import breaks
@@ -12,6 +17,11 @@ from agi.testing.replies import breaks
 def first_session(here) -> str:
     here("hello")
     return json.loads((here("sessions", "--json")).out)[0]["id"]
+
+
+def standing(folder: Path) -> dict[Path, tuple[int, ...]]:
+    """What is in a folder, and since when it stands as it does."""
+    return {path: ((at := path.stat()).st_mode, at.st_size, at.st_mtime_ns) for path in folder.rglob("*")}
 
 
 def test_a_lost_database_is_rebuilt_from_the_mirrors(here):
@@ -79,6 +89,27 @@ def test_where_nothing_is_there_is_nothing_to_repair(here):
 
     assert result.code == 2
     assert not list(here.project.iterdir())
+
+
+@pytest.mark.parametrize("arguments", [(), ("--from-mirrors",)])
+@pytest.mark.parametrize("left", ["nothing in it", "no tables", "no database"])
+def test_what_holds_no_session_is_left_as_it_is(here, left, arguments):
+    """A folder where nobody has said anything yet is told as one; no database is made there."""
+    folder = here.project / ".agi"
+    (folder / "sessions").mkdir(parents=True)
+    database = folder / "agi.sqlite"
+    if left == "nothing in it":
+        database.touch()
+    elif left == "no tables":
+        with closing(sqlite3.connect(database)) as db:
+            db.execute("VACUUM")
+    before = standing(folder)
+
+    result = here("repair", *arguments)
+
+    assert (result.code, result.out) == (2, "")
+    assert "There are no sessions in " in result.err
+    assert standing(folder) == before
 
 
 def test_a_page_that_nobody_has_read_yet_is_damage_too(here):

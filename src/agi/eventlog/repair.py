@@ -21,6 +21,7 @@ from agi.counts import counted
 from agi.errors import Damaged, StorageError
 from agi.eventlog import chain
 from agi.eventlog.base import Projection
+from agi.eventlog.elsewhere import held_in
 from agi.eventlog.mirror import replace_file, session_folder
 from agi.eventlog.rows import SELECT, from_row, insert, read_page
 from agi.eventlog.salvage import (
@@ -85,6 +86,19 @@ def needs_rebuild(database: Path, folder: Path) -> bool:
         return True
     except OSError as error:
         raise StorageError(f"{database} cannot be read: {error.strerror}.", hint="Check who may read it.") from error
+
+
+def is_anything(database: Path, folder: Path) -> bool:
+    """Tell whether there is something to repair: a mirror, or a database that holds a log or cannot say what it holds.
+
+    Makes nothing, unlike whoever opens a database.
+    """
+    if next(mirrors(folder), None) is not None:
+        return True
+    if not database.exists() or not database.stat().st_size:
+        return False
+    held = held_in(database)
+    return held is None or "events" in held.names
 
 
 def is_damaged(database: Path) -> bool:
