@@ -74,6 +74,18 @@ class House:
         finally:
             writer.close()
 
+    async def say_slowly(self, *pieces: bytes) -> bytes:
+        """The same, each piece in a packet of its own."""
+        reader, writer = await self.connect()
+        writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        try:
+            for piece in pieces:
+                writer.write(piece)
+                await asyncio.sleep(0.001)  # no more than turns of the loop: that another end has read cannot be seen
+            return await reader.read()
+        finally:
+            writer.close()
+
     async def until(self, count: int) -> None:
         await eventually(lambda: len(self.connections) == count)
 
@@ -217,7 +229,16 @@ async def test_a_target_that_is_too_long_is_refused(house: House) -> None:
     assert [len(line.path) for line in house.lines] == [501, 501]
 
 
-@pytest.mark.parametrize("raw", [b"FLAMINGO / HTTP/1.1\r\nHost: x\r\n\r\n", b"get-it /v1/x?y HTTP/1.0\r\n\r\n"])
+STRANGE_METHODS = [
+    b"FLAMINGO / HTTP/1.1\r\nHost: x\r\n\r\n",
+    b"get-it /v1/x?y HTTP/1.0\r\n\r\n",
+    b"PROPFINE / HTTP/1.1\r\n\r\n",
+    b"CONNECT example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n",
+    b"CONNECT / HTTP/1.1\r\n\r\n",
+]
+
+
+@pytest.mark.parametrize("raw", STRANGE_METHODS)
 async def test_a_method_that_nobody_knows_is_said_to_be_that(house: House, raw: bytes) -> None:
     """It is HTTP all the same; which ones are known is said."""
     answer = await house.say(raw)
@@ -226,6 +247,31 @@ async def test_a_method_that_nobody_knows_is_said_to_be_that(house: House, raw: 
     assert b"OPTIONS are." in answer
     assert [line.how for line in house.lines] == ["refused:unknown_method"]
     assert house.scopes == []
+
+
+@pytest.mark.parametrize("raw", STRANGE_METHODS)
+async def test_a_strange_method_is_the_same_in_whatever_pieces_it_comes(raw: bytes) -> None:
+    """Wherever its line is cut, and cut into single bytes."""
+    line = raw.index(b"\n") + 1
+    cuts = [(raw[:at], raw[at:]) for at in range(1, line)]
+    async with open_house(header_timeout=10.0) as house:
+        for pieces in (*cuts, tuple(raw[at : at + 1] for at in range(len(raw)))):
+            answer = await house.say_slowly(*pieces)
+            assert answer.startswith(b"HTTP/1.1 501 Not Implemented\r\n"), pieces
+        assert {line.how for line in house.lines} == {"refused:unknown_method"}
+
+
+async def test_a_line_that_begins_like_a_request_and_is_none_is_refused_at_its_end(house: House) -> None:
+    """Or when it has become too long, or its time is up; another protocol is not waited for."""
+    for pieces in (
+        (b"HELO", b" example.com\r\n"),
+        (b"FLAM", b"INGO"),
+        (b"FLAM", b"x" * 16_384),
+        (b"\x16\x03", b"\x01"),
+    ):
+        answer = await house.say_slowly(*pieces)
+        assert answer.startswith(b"HTTP/1.1 400 "), pieces
+    assert [line.how for line in house.lines] == ["refused:bad_request"] * 4
 
 
 @pytest.mark.threat("T12")
@@ -239,7 +285,6 @@ async def test_a_method_that_nobody_knows_is_said_to_be_that(house: House, raw: 
         b"POST / HTTP/1.1\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n",
         b"POST / HTTP/1.1\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n",
         b"GET /\xff HTTP/1.1\r\nHost: x\r\n\r\n",
-        b"CONNECT example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n",
     ],
 )
 async def test_what_is_not_http_is_refused_in_the_error_shape(house: House, raw: bytes) -> None:

@@ -66,7 +66,9 @@ _HEADERS_TOO_LARGE = Refusal(431, "too_large", "The headers are too many or too 
 _TOO_MANY_AT_ONCE = Refusal(429, "too_many_requests", "Too many requests wait on one connection.")
 _TOO_SLOW = Refusal(408, "timeout", "The headers did not arrive in time.")
 
-_REQUEST_LINE = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+ [!-~]+ HTTP/1\.[01]\r?\n"
+_METHOD = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_REQUEST_LINE = _METHOD + rb" [!-~]+ HTTP/1\.[01]\r?\n"
+_BEGUN_LINE = _METHOD + rb"(?: [!-~]*(?: [!-~]*\r?)?)?"
 _WEBSOCKET_KEY = rb"[A-Za-z0-9+/]{22}=="
 
 _Wait = Literal["", "headers", "body", "rest"]
@@ -115,6 +117,10 @@ class BoundedHttp(Connection):
         self._reading: Literal["nothing", "headers", "body"] = "nothing"
         self._header_bytes = self._header_count = self._barren_bytes = 0
         self._refusal = _MALFORMED
+        self._begun = b""
+        """What there is of a request line of which the parser has told nothing yet."""
+        self._unknown = False
+        """Whether the parser does not know the method, and the end of the line will say if it is HTTP at all."""
         self._parted = False
         self._waiting_for: _Wait = ""
         self._timer: asyncio.TimerHandle | None = None
@@ -155,13 +161,15 @@ class BoundedHttp(Connection):
             return
         self._end_rest()
         self._barren_bytes += len(data)
+        if self._unknown:
+            self._refuse_method(self._begun + data)
+            return
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade:
             self._switch_protocols()
         except httptools.HttpParserInvalidMethodError:
-            is_request = re.match(_REQUEST_LINE, data[: self._limits.max_target_bytes]) is not None
-            self._part(_UNKNOWN_METHOD if is_request else self._refusal)
+            self._refuse_method((self._begun + data).lstrip(b"\r\n"))
         except httptools.HttpParserError:
             self._part(self._refusal)
         else:
@@ -169,7 +177,21 @@ class BoundedHttp(Connection):
             if self._barren_bytes > self._limits.max_header_bytes:
                 self._part(_HEADERS_TOO_LARGE)
             else:
+                is_begun = self._reading == "headers" and not self.url
+                self._begun = (self._begun + data).rpartition(b"\n")[2] if is_begun else b""
                 self._wait_for(self._next_wait())
+
+    def _refuse_method(self, line: bytes) -> None:
+        """Say that a method is not known, as soon as the line around it shows that this is HTTP; it may come in pieces.
+
+        Nothing of it goes to the parser any more.
+        """
+        most = self._limits.max_target_bytes
+        if b"\n" not in line and len(line) < most and (self._unknown or re.fullmatch(_BEGUN_LINE, line)):
+            self._begun, self._unknown = line, True
+            self._wait_for(self._next_wait())
+        else:
+            self._part(_UNKNOWN_METHOD if re.match(_REQUEST_LINE, line[:most]) else self._refusal)
 
     def on_message_begin(self) -> None:
         """A new request begins."""
@@ -196,6 +218,8 @@ class BoundedHttp(Connection):
 
     def on_headers_complete(self) -> None:
         """The request is known: hand it on, with the facts of its connection."""
+        if self.parser.get_method() == b"CONNECT":  # the parser knows it; nobody here does
+            self._stop_parsing(_UNKNOWN_METHOD)
         if not self.flow.write_paused:
             self._door.silent.pop(self, None)
         self.scope["extensions"] = {FACTS: self._facts()}
@@ -315,7 +339,7 @@ class BoundedHttp(Connection):
         elif self._reading == "headers" and self.flow.read_paused:  # earlier requests are answered first
             self._timer = self.loop.call_later(self._limits.header_timeout, self._time_is_up)
         elif self._reading == "headers":
-            self._part(_TOO_SLOW)
+            self._part(_MALFORMED if self._unknown else _TOO_SLOW)
         else:
             self.transport.close()
 
