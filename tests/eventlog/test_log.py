@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+from contextlib import closing
 
 import pytest
 from msgspec import Raw
 
-from agi.errors import Conflict, NotFound, Unavailable
+from agi.errors import Conflict, Damaged, NotFound, Unavailable
 from agi.eventlog.base import Cursor
 from agi.eventlog.schema import connect
 from agi.protocol import events as ev
@@ -399,3 +400,19 @@ async def test_a_closed_log_refuses_and_a_new_one_goes_on(logs, tell):
     again = logs.open()
     assert texts(again.read(story.id)) == [str(n) for n in range(50)]
     assert (await again.append(story.id, [(None, ev.Notice(code="n", message="on"))]))[0].seq == 54
+
+
+async def test_a_log_that_cannot_be_opened_says_that_it_is_damaged(logs, folder):
+    """Whoever opens it without a look at it before hears what helps, not what SQLite calls it."""
+    logs.open()
+    await logs.close()
+    with closing(connect(folder / "agi.sqlite")) as db:
+        root = db.execute("SELECT rootpage FROM sqlite_master WHERE name='meta'").fetchone()[0]
+    with (folder / "agi.sqlite").open("r+b") as file:
+        file.seek((root - 1) * 4096)
+        file.write(b"\xaa" * 4096)
+
+    with pytest.raises(Damaged) as refused:
+        logs.open()
+
+    assert "agi repair" in refused.value.hint
