@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from agi.protocol import commands
 from agi.protocol.events import Event
 from agi.protocol.messages import Message
 from agi.protocol.parts import plain_text
-from agi.sandbox import ladder
+from agi.sandbox import ladder, trying
 from agi.sessions.harness import Harness, HarnessSettings, Posted
 from agi.views.queries import Turn
 
@@ -145,6 +146,16 @@ def no_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ladder, "find_namespaces", lambda helper: None)
     monkeypatch.setattr(ladder, "find_trusted", lambda name, path: None)
     monkeypatch.setattr(ladder, "landlock_version", lambda: 0)
+
+
+@pytest.fixture
+def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine on which no sandbox can be tried: there is no room for it."""
+
+    def fail(env: Mapping[str, str]) -> str:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(trying, "make_folder", fail)
 
 
 @pytest.fixture(autouse=True)

@@ -227,6 +227,14 @@ def test_where_nothing_holds_commands_that_is_said_and_why(here, no_sandbox):
     assert "bubblewrap: not installed" in found["sandbox"][1]
 
 
+def test_where_no_sandbox_can_be_tried_that_is_said_with_what_to_do(here, full_disk):
+    """No command runs until then, so it is broken."""
+    code, found = findings(here)
+
+    assert (code, found["sandbox"][0]) == (1, "broken")
+    assert "No space left on device" in found["sandbox"][1]
+
+
 async def test_a_running_daemon_is_found(cli):
     """And where it listens."""
     async with cli.daemon() as daemon:

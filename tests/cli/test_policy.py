@@ -86,3 +86,13 @@ def test_a_wrong_line_says_what_is_meant(here, words, said):
 
     assert result.code != 0
     assert said in result.err
+
+
+def test_where_no_sandbox_can_be_tried_nothing_is_explained(here, full_disk):
+    """What would become of a command goes by what holds it; that it is not known is told in a sentence."""
+    explained = here("policy", "explain", "ls")
+
+    assert explained.code != 0
+    assert "No space left on device" in explained.err
+    assert "Make room" in explained.err
+    assert "Traceback" not in explained.err

@@ -428,6 +428,15 @@ async def test_a_budget_that_is_too_small_is_said_before(place):
     assert any(one.startswith("The budget of the turn is likely too small: 4000 tokens") for one in found["warnings"])
 
 
+async def test_that_no_sandbox_can_be_tried_is_said(place, full_disk):
+    """Before anything is approved: no command of these steps would run."""
+    place.model.says(proposal(step("Look.", "repo_tree")))
+
+    await place.say("go", preflight=True)
+
+    assert any("Until that is mended no command runs" in one for one in (await checklist(place))["warnings"])
+
+
 async def test_what_could_go_wrong_is_said(place, no_sandbox):
     """Uncommitted changes, no sandbox, nothing to verify with, no trust, a tool that does not exist."""
     process = await asyncio.create_subprocess_exec("git", "-C", str(place.project), "init", "-q")

@@ -1,5 +1,6 @@
 """The ladder: the best that works is taken, and what does not work is said."""
 
+import errno
 import json
 import os
 import shutil
@@ -8,9 +9,10 @@ import sys
 
 import pytest
 
+from agi.errors import Unavailable
 from agi.sandbox.ladder import Ladder
 
-from .conftest import ENV, LADDERS, ladder_on
+from .conftest import CONFINING, ENV, LADDERS, ladder_on
 
 REFUSING = """
 import ctypes, json, struct, sys
@@ -135,6 +137,149 @@ def test_what_holds_is_found_out_once_and_again_after_a_failure(monkeypatch):
     ladder.failed()
     assert ladder.rung
     assert len(asked) == 2
+
+
+PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN)
+
+
+def raising(number):
+    """Something that fails for this reason, whatever it is asked."""
+
+    def fail(*_, **__):
+        raise OSError(number, os.strerror(number))
+
+    return fail
+
+
+@pytest.fixture
+def confining():
+    """A ladder that has found what holds commands, and its rung; bubblewrap needs no helper, so it is not tried."""
+    ladder = Ladder(ENV, tried=["namespaces", "landlock"])
+    if not ladder.rung.confines:
+        pytest.skip(f"no sandbox works here: {ladder.rung.why}")
+    yield ladder, ladder.rung
+    ladder.close()
+
+
+def refused_by(ladder):
+    """How the ladder refuses to say what holds."""
+    with pytest.raises(Unavailable) as refused:
+        _ = ladder.rung
+    return refused.value
+
+
+@pytest.mark.threat("T36")
+@pytest.mark.parametrize("number", PASSING)
+@pytest.mark.parametrize("asked", ["trying.make_folder", "trying.os.mkdir", "helper.Line"])
+def test_what_cannot_be_tried_now_is_no_rung_that_does_not_hold(confining, monkeypatch, number, asked):
+    """A full disk takes no wall away: nothing is kept, and with room again the same holds as before."""
+    ladder, rung = confining
+    ladder.failed()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(f"agi.sandbox.{asked}", raising(number))
+        refused = [refused_by(ladder) for _ in range(2)]
+
+    assert {(one.code, os.strerror(number) in one.message) for one in refused} == {("sandbox_failed", True)}
+    assert all("tried again" in one.hint for one in refused)
+    assert ladder.rung == rung
+
+
+@pytest.mark.threat("T36")
+@pytest.mark.parametrize("number", PASSING)
+def test_a_helper_that_cannot_be_started_now_is_no_rung_that_does_not_hold(confining, monkeypatch, number):
+    """It says no more than that it does not answer; it is started when there is room for it."""
+    ladder, rung = confining
+    ladder.close()
+    ladder.failed()
+
+    with monkeypatch.context() as patched:
+        patched.setattr("agi.sandbox.helper._start", raising(number))
+        refused = refused_by(ladder)
+
+    assert refused.code == "sandbox_failed"
+    assert ladder.rung == rung
+
+
+@pytest.mark.threat("T36")
+@pytest.mark.parametrize("rung", CONFINING)
+@pytest.mark.parametrize("said", ["sh: 1: cannot create inside: No space left on device", "sh: 1: Cannot fork"])
+def test_a_trial_whose_command_met_a_full_disk_was_none(monkeypatch, rung, said):
+    """What comes in words is read: also a process that was never asked before does not go on without a sandbox."""
+    ladder_on(rung)
+    monkeypatch.setattr("agi.sandbox.trying._WRITE_BOTH", f"echo '{said}' >&2; exit 2")
+    ladder = Ladder(ENV, tried=[rung])
+
+    assert said in refused_by(ladder).message
+    ladder.close()
+
+
+@pytest.mark.threat("T36")
+def test_a_place_for_temporary_files_that_is_full_counts_before_one_that_is_not_there(tmp_path, monkeypatch):
+    """There may be room in it later."""
+    mkdir = os.mkdir
+
+    def make(path, mode=0o777):
+        return raising(errno.ENOSPC)() if str(path).startswith(f"{tmp_path}/agi-") else mkdir(path, mode)
+
+    monkeypatch.setattr("agi.sandbox.scratch._USUAL", (str(tmp_path / "missing"), str(tmp_path)))
+    monkeypatch.setattr(os, "mkdir", make)
+
+    assert "No space left" in refused_by(Ladder({**ENV, "TMPDIR": "/missing"})).message
+
+
+def test_a_bubblewrap_that_cannot_be_asked_now_is_no_other_bubblewrap(tmp_path, monkeypatch):
+    """What it can do is not known then."""
+    monkeypatch.setattr("agi.sandbox.ladder.find_trusted", lambda *_: "/usr/bin/bwrap")
+    monkeypatch.setattr("agi.sandbox.trying.subprocess.run", raising(errno.EAGAIN))
+
+    assert "bubblewrap: " in refused_by(Ladder(ENV, tried=["bubblewrap"])).message
+
+
+def test_where_nobody_may_make_namespaces_that_does_not_pass(monkeypatch):
+    """The kernel says so in the words of a full disk, and the next rung is tried."""
+    ladder_on("landlock")
+    said = "no process could be made: No space left on device"
+
+    def fail(*_, **__):
+        raise OSError(said)
+
+    monkeypatch.setattr("agi.sandbox.namespaces.Namespaces.wrap", fail)
+    ladder = Ladder({"PATH": "/nonexistent"})
+
+    assert (ladder.rung.name, ladder.rung.why[0]) == ("landlock", f"namespaces: {said}")
+    ladder.close()
+
+
+@pytest.mark.threat("T36")
+def test_where_something_held_commands_nothing_is_no_rung_any_more(confining, no_sandbox):
+    """A command may have brought that about; whoever wants to go on without says so in the settings."""
+    ladder, rung = confining
+    ladder.failed()
+
+    refused = [refused_by(ladder) for _ in range(2)]
+
+    assert {one.code for one in refused} == {"sandbox_changed"}
+    assert f"`{rung.name}`" in refused[0].message
+    assert "sandbox.mode" in refused[0].hint
+
+
+@pytest.mark.threat("T36")
+def test_a_lower_rung_is_taken_told_and_left_as_soon_as_the_better_one_works(monkeypatch):
+    """Each turn asks anew; the commands of one stay where they were judged."""
+    ladder_on("landlock")
+    ladder = Ladder(ENV, tried=[ladder_on("namespaces").rung.name, "landlock"])
+    best = ladder.rung
+    ladder.failed()
+
+    with monkeypatch.context() as patched:
+        patched.setattr("agi.sandbox.ladder.find_namespaces", lambda *_: None)
+        lower = ladder.rung
+        assert (lower.name, ladder.rung) == ("landlock", lower)
+
+    assert lower.gaps[0].startswith("Less than before: `namespaces` worked here")
+    assert ladder.rung == best
+    ladder.close()
 
 
 @pytest.mark.threat("T36")

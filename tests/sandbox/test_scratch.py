@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 from agi.sandbox.scratch import make_folder, remove_folder, sweep
 
@@ -75,3 +76,15 @@ def test_where_no_folder_can_be_made_the_usual_place_is_taken(tmp_path):
         folder = make_folder({"TMPDIR": odd})
         assert os.path.dirname(folder) == os.path.realpath("/tmp")
         remove_folder(folder)
+
+
+def test_where_no_more_files_can_be_opened_a_folder_stays_and_that_is_no_error(tmp_path, monkeypatch):
+    """Whoever is done with it has something else to tell; nothing is kept open for it."""
+    folder = make_folder({"TMPDIR": str(tmp_path)})
+    (Path(folder) / "file").touch()
+    before = len(os.listdir("/proc/self/fd"))
+    monkeypatch.setitem(sys.modules, "shutil", None)
+
+    remove_folder(folder)
+
+    assert len(os.listdir("/proc/self/fd")) == before - 1

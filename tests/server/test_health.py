@@ -42,6 +42,18 @@ async def test_where_nothing_holds_commands_that_is_a_warning(daemon: Daemon, no
     assert health["sandbox"]["warning"] in health["warnings"]
 
 
+@pytest.mark.threat("T36")
+async def test_where_no_sandbox_can_be_tried_that_is_a_warning_and_the_rest_is_told(
+    daemon: Daemon, full_disk: None
+) -> None:
+    """Nothing is said of what holds commands, since nobody knows."""
+    health = (await daemon.get("/v1/health")).json()
+
+    assert health["sandbox"] is None
+    assert any("No space left on device" in warning for warning in health["warnings"])
+    assert health["providers"]
+
+
 @pytest.mark.threat("T37")
 async def test_a_key_is_configured_but_never_told(tmp_path: Path) -> None:
     """No answer holds it."""

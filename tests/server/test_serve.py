@@ -306,6 +306,18 @@ async def test_where_nothing_holds_commands_the_log_says_so_at_the_start(tmp_pat
 
 
 @pytest.mark.threat("T36")
+async def test_where_a_sandbox_is_required_and_none_can_be_tried_it_does_not_start(
+    tmp_path: Path, full_disk: None
+) -> None:
+    """What is not known to hold does not hold; it says what to do."""
+    required = settings(tmp_path, flags=Flags(require_sandbox=True))
+    with pytest.raises(ConfigError, match=r"No space left on device.*Make room") as refused:
+        await serve(required, out=io.StringIO(), err=io.StringIO())
+
+    assert (refused.value.code, read_record(tmp_path / ".agi")) == ("sandbox_required", None)
+
+
+@pytest.mark.threat("T36")
 async def test_where_a_sandbox_is_required_and_none_works_it_does_not_start(tmp_path: Path, no_sandbox: None) -> None:
     """It says why and what would help, has answered nobody, and leaves its place free."""
     required = settings(tmp_path, flags=Flags(require_sandbox=True))

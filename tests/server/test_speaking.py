@@ -6,6 +6,7 @@ import io
 
 import msgspec
 import pytest
+from tests.conftest import Place
 
 from agi.config.values import LogFormat
 from agi.protocol import events as ev
@@ -102,3 +103,16 @@ def test_nobody_listening_stops_nothing(speaker: Speaker, err: io.StringIO) -> N
     speaker.log(LINE)
 
     assert err.closed
+
+
+@pytest.mark.threat("T36")
+async def test_where_no_sandbox_can_be_tried_that_is_a_warning_and_what_to_do(
+    place: Place, speaker: Speaker, err: io.StringIO, full_disk: None
+) -> None:
+    """At the start, before anybody has asked anything; the daemon goes on."""
+    await speaker.tell_sandbox(place.harness.site())
+
+    assert err.getvalue().startswith(
+        "agi: warning: Which sandbox works here could not be tried: no temporary folder can"
+    )
+    assert "Make room" in err.getvalue()

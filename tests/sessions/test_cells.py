@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from pathlib import Path
@@ -21,6 +22,15 @@ def data(event) -> dict:
 
 def shown(place) -> str:
     return data(place.events("tool_call_completed")[-1])["tool_result"]["parts"][0]["text"]
+
+
+def raising(number: int):
+    """Something that fails for this reason."""
+
+    def fail(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    return fail
 
 
 async def run(place, command: str, **sandbox: object) -> str:
@@ -106,6 +116,40 @@ async def test_without_a_sandbox_each_command_is_asked_about_and_it_is_said_befo
     assert told == ["notice", "approval_requested", "tool_call_started", "approval_requested", "tool_call_started"]
     assert data(place.events("notice")[0])["code"] == "no_sandbox"
     assert (place.project / "made").read_text() == "1\n1\n"
+
+
+@pytest.mark.threat("T36")
+@needs_a_sandbox
+async def test_where_no_sandbox_can_be_tried_no_command_runs_until_it_can(place, monkeypatch):
+    """The model is told why, nobody is asked, nothing is verified, and with room again commands run as before."""
+    (place.project / "Makefile").write_text("test:\n\t@touch verified\n")
+    place.configure('{"approval": {"requireForKinds": []}}')
+    with monkeypatch.context() as full:
+        full.setattr("agi.sandbox.trying.make_folder", raising(errno.ENOSPC))
+        place.model.calls("shell", command="touch made").then_calls("write_file", path="a.txt", content="a")
+        place.model.says("ok")
+        await place.ask("go")
+        refused = data(place.events("tool_call_completed")[0])["tool_result"]
+
+    assert "No space left on device" in str(refused)
+    assert not (place.project / "made").exists()
+    assert not (place.project / "verified").exists()
+    assert place.events("approval_requested") == []
+    assert "done" in await run(place, "touch made && echo done")
+
+
+@pytest.mark.threat("T36")
+@needs_a_sandbox
+async def test_what_fills_the_disk_takes_no_wall_away_from_the_next_turn(place, monkeypatch):
+    """Nor does a folder that cannot be entered: nothing is tried anew for it, and without room nothing would run."""
+    await run(place, "mkdir closed && chmod 000 closed")
+    with monkeypatch.context() as full:
+        full.setattr("agi.sandbox.trying.make_folder", raising(errno.ENOSPC))
+        place.model.calls("shell", command="true", cwd="closed").then_says("ok")
+        await place.ask("enter it")
+        await run(place, "echo 1 > ../beside.txt")
+
+    assert not (place.project.parent / "beside.txt").exists()
 
 
 @pytest.mark.threat("T30")

@@ -8,12 +8,13 @@ import os
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import pytest
 import uvloop
 
+from agi.errors import Invalid
 from agi.sandbox.base import Confinement
 from agi.sandbox.cell import Cell
 from agi.sandbox.holding import is_settled
@@ -275,6 +276,23 @@ async def test_a_program_is_fed(cell, tmp_path):
         )
 
     assert answer.stdout == b"words"
+
+
+async def test_a_folder_that_cannot_be_entered_is_no_failure_of_the_sandbox(cell, tmp_path, monkeypatch):
+    """It is told as what it is, and what holds is not tried anew for it. Root enters before it gives up its power."""
+    failures = []
+    monkeypatch.setattr(cell.ladder, "failed", lambda: failures.append(1))
+    closed = tmp_path.resolve() / "closed"
+    closed.mkdir()
+    closed.chmod(0)
+    enters = os.getuid() == 0 and cell.rung.name in ("landlock", "none")
+
+    with nullcontext() if enters else pytest.raises((Invalid, PermissionError)) as refused:
+        await run_command("true", cwd=closed, timeout_s=60, env=ENV, on_output=lambda *_: None, cell=cell)
+    closed.chmod(0o755)
+
+    assert failures == []
+    assert enters or getattr(refused.value, "code", "cwd_closed") == "cwd_closed"
 
 
 async def test_a_launched_program_is_closed_once(cell):

@@ -19,7 +19,7 @@ from agi.config import Config, load_config
 from agi.config.files import CONFIG_LIMIT, CONFIG_NAME, PROJECT_DIR, read_inside
 from agi.config.fingerprint import NOTHING
 from agi.config.parse import parse_json
-from agi.errors import AgiError, ConfigError
+from agi.errors import AgiError, ConfigError, Unavailable
 from agi.trust import TrustState, trust_state
 
 __all__ = ["Finding", "diagnose"]
@@ -134,6 +134,8 @@ def _skills(settings: ClientSettings) -> Iterator[Finding]:
 def _sandbox(settings: ClientSettings) -> Finding:
     try:
         held = sandbox(settings)
+    except Unavailable as error:
+        return broken("sandbox", error.message, error.hint)
     except AgiError:
         return note("sandbox", "not known: the settings cannot be read")
     if held.no_commands:

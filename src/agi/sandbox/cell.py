@@ -5,6 +5,8 @@ May import: errors, sandbox.
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,3 +54,24 @@ class Cell:
                 raise Invalid(f"No sandbox can keep a command in {workspace!r}.", hint=hint, code="workspace_too_wide")
             refuse_too_wide(self.confinement, env)
         return self.ladder.wrap(argv, self.confinement, cwd=folder, env=env)
+
+    def is_closed(self, cwd: Path) -> bool:
+        """Whether a folder cannot be entered by a command, which is the folder's own failure and not the sandbox's."""
+        folder, workspace = real(str(cwd)), str(self.confinement.workspace)
+        if os.getuid() != 0 or not within(folder, workspace):
+            return not os.access(folder, os.X_OK)
+        # What root may do by its power a command of root's may not: each folder on the way must be open to its user.
+        between = folder.removeprefix(workspace).split("/")
+        try:
+            return not all(_is_open("/".join((workspace, *between[1 : end + 1]))) for end in range(len(between)))
+        except OSError:
+            return True
+
+
+def _is_open(folder: str) -> bool:
+    found = os.stat(folder)
+    if found.st_uid == os.getuid():
+        return bool(found.st_mode & stat.S_IXUSR)
+    if found.st_gid in (os.getgid(), *os.getgroups()):
+        return bool(found.st_mode & stat.S_IXGRP)
+    return bool(found.st_mode & stat.S_IXOTH)

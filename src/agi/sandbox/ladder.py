@@ -1,8 +1,9 @@
 """The ladder: which rung holds commands on this machine, found by trying, and told with what it does not hold.
 
 Namespaces, by ourselves or else by bubblewrap, which may make them where we may not; else Landlock with a filter of
-system calls; else nothing, and that is said. Tried when first asked for, and again after a failure. Whether commands
-may run on a rung is for policy to say. May import: errors, config, sandbox.
+system calls; else nothing, and that is said. Tried when first asked for, and again after a failure. Where something has
+held commands, nothing is no rung any more: a command may have brought that about. Whether commands may run on a rung is
+for policy to say. May import: errors, config, sandbox.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import platform
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
 
 from agi.config.values import SandboxMode
 from agi.errors import Unavailable
@@ -54,6 +57,8 @@ _Found = tuple[Wrapper, tuple[str, ...]] | str
 CONFINING: tuple[RungName, ...] = ("namespaces", "bubblewrap", "landlock")
 """The rungs that keep commands in, the best first."""
 
+_ORDER: tuple[RungName, ...] = (*CONFINING, "none")
+
 
 class Ladder:
     """What holds commands; one for a process."""
@@ -65,6 +70,8 @@ class Ladder:
         self._mode = mode
         self._tried = tried
         self._found: tuple[Rung, Wrapper] | None = None
+        self._best: RungName = "none"
+        """The best rung that ever held commands here."""
         self._groups: Groups | None = None
         self._helper = Helper()
         self._lock = threading.Lock()
@@ -72,8 +79,14 @@ class Ladder:
 
     @property
     def rung(self) -> Rung:
-        """What holds commands here; takes some milliseconds when first asked."""
-        return self._find()[0]
+        """What holds commands here; takes some milliseconds when first asked, and where a better one held before.
+
+        Raises `Unavailable` if it cannot be tried now, or if nothing holds and something did. Nothing is kept then.
+        """
+        with self._lock:
+            if self._found is not None and self._has_fallen_to(self._found[0]):
+                self._found = None
+            return self._look()[0]
 
     def failed(self) -> None:
         """Say that a sandbox did not come about; what holds is found out anew."""
@@ -104,11 +117,27 @@ class Ladder:
 
     def _find(self) -> tuple[Rung, Wrapper]:
         with self._lock:
-            if self._found is None:
-                if self._groups is None and sys.platform == "linux":
-                    self._groups = find_groups()
-                self._found = self._climb()
-            return self._found
+            return self._look()
+
+    def _look(self) -> tuple[Rung, Wrapper]:
+        if self._found is None:
+            if self._groups is None and sys.platform == "linux":
+                self._groups = find_groups()
+            self._found = self._compared(*self._climb())
+        return self._found
+
+    def _compared(self, rung: Rung, wrapper: Wrapper) -> tuple[Rung, Wrapper]:
+        """What was found, beside what was there before: less is said to be less, and nothing is refused."""
+        if not self._has_fallen_to(rung):
+            self._best = rung.name
+            return rung, wrapper
+        if not rung.confines:
+            raise _fallen(self._best, rung)
+        less = f"Less than before: `{self._best}` worked here, and does not now. It is tried again each turn."
+        return replace(rung, gaps=(less, *rung.gaps)), wrapper
+
+    def _has_fallen_to(self, rung: Rung) -> bool:
+        return _ORDER.index(rung.name) > _ORDER.index(self._best)
 
     def _climb(self) -> tuple[Rung, Wrapper]:
         if self._mode == "off":
@@ -170,6 +199,15 @@ class Ladder:
     def _unconfined(self) -> Wrapper:
         """Where nothing keeps commands in: on Linux, someone still clears up after them."""
         return Landlock(0, self._helper) if sys.platform == "linux" else Plain()
+
+
+def _fallen(before: RungName, rung: Rung) -> Unavailable:
+    hint = (
+        "Nothing was run. It is tried again each time, and `agi doctor` tells what is missing. "
+        'To go on without a sandbox, set sandbox.mode to "off".'
+    )
+    was = f"The rung `{before}` held commands here, and no sandbox works any more ({'; '.join(rung.why)})."
+    return Unavailable(was, hint=hint, code="sandbox_changed")
 
 
 def _refuse_another(rung: Rung, confinement: Confinement) -> None:

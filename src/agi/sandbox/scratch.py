@@ -2,7 +2,7 @@
 
 So what a process that was killed has left can be told from what is in use, and the next one removes it. A number says
 little where containers or machines share the place, so whoever made a folder also holds a lock on it. May import:
-nothing of ours.
+sandbox (`passing` only).
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+
+from agi.sandbox.passing import is_passing
 
 _USUAL = ("/tmp", "/var/tmp")  # noqa: S108 - a folder in it is made by a name nobody can guess, for us alone
 _PREFIX = "agi-"
@@ -24,20 +26,23 @@ _HELD: dict[str, int] = {}
 
 
 def make_folder(env: Mapping[str, str]) -> str:
-    """A new folder that is ours alone, by its real path, in the first place that takes one."""
-    first: OSError | None = None
+    """A new folder that is ours alone, by its real path, in the first place that takes one.
+
+    Where none does, the `OSError` is one that passes, if there is such a one: there may be a place later.
+    """
+    problems: list[OSError] = []
     for place in _places(env):
         folder = os.path.realpath(f"{place}/{_PREFIX}{os.getpid()}-{os.urandom(_CHANCE).hex()}")
         try:
             os.mkdir(folder, 0o700)
         except OSError as problem:
-            first = first or problem
+            problems.append(problem)
             continue
         with suppress(OSError):  # where there are no locks, the number has to do
             _HELD[folder] = _opened(folder)
             fcntl.flock(_HELD[folder], fcntl.LOCK_EX | fcntl.LOCK_NB)
         return folder
-    raise first or FileNotFoundError("There is no place for temporary files.")
+    raise next(filter(is_passing, problems), problems[0])
 
 
 def remove_folder(folder: str) -> None:
@@ -45,9 +50,10 @@ def remove_folder(folder: str) -> None:
     try:
         os.rmdir(folder)
     except OSError:
-        import shutil  # late: it loads a good deal
+        with suppress(OSError, ImportError):  # nor is it loaded where no more files can be opened
+            import shutil  # late: it loads a good deal
 
-        shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
     held = _HELD.pop(folder, None)
     if held is not None:
         os.close(held)

@@ -1,6 +1,7 @@
 """Try a rung out: a command that must succeed and one that must not tell more than any version number.
 
-May import: sandbox.
+What could not be tried is no rung that does not hold: else a full disk would take the walls away. May import: errors,
+sandbox.
 """
 
 from __future__ import annotations
@@ -11,23 +12,32 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from agi.errors import Unavailable
 from agi.sandbox.base import Confinement
 from agi.sandbox.bubblewrap import Bubblewrap
+from agi.sandbox.passing import is_passing, reads_as_passing
 from agi.sandbox.scratch import make_folder, remove_folder, sweep
 from agi.sandbox.wrapped import Wrapped, Wrapper
 
 _TRY_S = 10.0
 _WRITE_BOTH = '(: >"$1") 2>/dev/null; : >inside'
 """What a sandbox must show for us to call it one: a file in the workspace is made, and one beside it is not."""
+_HINT = (
+    "Nothing was run. Make room: on the disk, in memory, or by ending what uses up files and processes. "
+    "It is tried again each time."
+)
 
 
 def try_out(wrapper: Wrapper, env: Mapping[str, str]) -> str:
-    """What is wrong with a rung, in a few words; empty if it lets commands work and keeps them in."""
+    """What is wrong with a rung, in a few words; empty if it lets commands work and keeps them in.
+
+    Raises `Unavailable` if that could not be found out for a reason that passes.
+    """
     sweep(env)
     try:
         folder = make_folder(env)
     except OSError as error:
-        return f"no temporary folder can be made: {error}"
+        return _lasting(error, "no temporary folder can be made: ")
     inside, outside = f"{folder}/inside", f"{folder}/outside"
     try:
         os.mkdir(inside)
@@ -37,18 +47,28 @@ def try_out(wrapper: Wrapper, env: Mapping[str, str]) -> str:
         if not said and not os.path.exists(f"{inside}/inside"):
             return "it does not let commands work"
         return said
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return _lasting(error)
     finally:
         _clear(folder, inside)
 
 
 def _try_in(wrapper: Wrapper, env: Mapping[str, str], inside: str, outside: str) -> str:
     argv = ["/bin/sh", "-c", _WRITE_BOTH, "sh", outside]
-    try:
-        place = Confinement(workspace=Path(inside))
-        wrapped = wrapper.wrap(argv, place, cwd=inside, env=env, grouped=True)
-    except OSError as error:
-        return str(error)
-    return _run(wrapped, Path(inside))
+    env = {**env, "LC_ALL": "C"}  # what a shell says of its failure is read
+    place = Confinement(workspace=Path(inside))
+    return _run(wrapper.wrap(argv, place, cwd=inside, env=env, grouped=True), Path(inside))
+
+
+def _lasting(error: OSError | subprocess.TimeoutExpired, what: str = "") -> str:
+    """Why it does not work, in words; `Unavailable` if it might a moment later."""
+    if isinstance(error, subprocess.TimeoutExpired) or is_passing(error):
+        raise _untried(f"{what}{error}") from error
+    return f"{what}{error}"
+
+
+def _untried(why: str) -> Unavailable:
+    return Unavailable(f"Which sandbox works here could not be tried: {why}.", hint=_HINT, code="sandbox_failed")
 
 
 def _clear(folder: str, inside: str) -> None:
@@ -60,10 +80,14 @@ def _clear(folder: str, inside: str) -> None:
 
 
 def variants(program: str) -> list[Bubblewrap]:
-    """bubblewrap with all it says it can do, then with less: not all that it can do works everywhere."""
+    """bubblewrap with all it says it can do, then with less: not all that it can do works everywhere.
+
+    Raises `Unavailable` if it could not be asked for a reason that passes.
+    """
     try:
         said = subprocess.run([program, "--help"], capture_output=True, timeout=_TRY_S).stdout  # noqa: S603
-    except (OSError, subprocess.TimeoutExpired):
+    except (OSError, subprocess.TimeoutExpired) as error:
+        _lasting(error, "bubblewrap: ")
         return []
     found = [
         Bubblewrap(
@@ -78,18 +102,19 @@ def variants(program: str) -> list[Bubblewrap]:
 
 
 def _run(wrapped: Wrapped, cwd: Path) -> str:
-    with open(os.memfd_create("agi"), "r+b") as said:
-        try:
+    try:
+        with open(os.memfd_create("agi"), "r+b") as said:
             code = _code(wrapped, cwd, said.fileno())
-        except (OSError, subprocess.TimeoutExpired) as error:
-            return str(error)
-        finally:
-            wrapped.close()
-        if code == 0:
-            return ""
-        said.seek(0)
-        lines = said.read().decode(errors="replace").strip().splitlines()
-        return lines[-1][:200] if lines else f"it ended with {code}"
+            said.seek(0)
+            words = said.read().decode(errors="replace").strip()
+    finally:
+        wrapped.close()
+    if code == 0:
+        return ""
+    last = words.rpartition("\n")[2][:200] or f"it ended with {code}"
+    if reads_as_passing(words):
+        raise _untried(last)
+    return last
 
 
 def _code(wrapped: Wrapped, cwd: Path, said: int) -> int:

@@ -11,7 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from agi import __version__
-from agi.errors import AgiError
+from agi.errors import AgiError, Unavailable
 from agi.models.resolve import Choice
 from agi.sandbox.base import Network, Rung, RungName
 from agi.server.answers import Json
@@ -85,8 +85,8 @@ async def health(request: Request[None, None]) -> ASGIApp:
     try:
         site = request.harness.site()
         trusted = site.trusted
-        sandbox = await _sandbox(site)
-        warnings += [sandbox.warning] if sandbox.warning else []
+        sandbox, warning = await _sandbox(site)
+        warnings += [warning] if warning else []
         providers = [
             ProviderInfo(name=name, enabled=one.enabled, configured=bool(one.api_key or one.base_url))
             for name, one in site.config.providers.items()
@@ -110,15 +110,15 @@ async def health(request: Request[None, None]) -> ASGIApp:
     )
 
 
-async def _sandbox(site: Site) -> Sandbox:
-    rung = await asyncio.to_thread(lambda: site.cells.rung(site))
-    return Sandbox(
-        rung=rung.name,
-        network=network_of(site.config.sandbox) if rung.confines else "on",
-        gaps=rung.gaps,
-        why=rung.why,
-        warning="" if rung.confines else unsandboxed(rung),
-    )
+async def _sandbox(site: Site) -> tuple[Sandbox | None, str]:
+    """What holds commands, and what to be warned of; no sandbox is told where it is not known which one works."""
+    try:
+        rung = await asyncio.to_thread(lambda: site.cells.rung(site))
+    except Unavailable as error:
+        return None, f"{error.message} {error.hint}"
+    warning = "" if rung.confines else unsandboxed(rung)
+    network = network_of(site.config.sandbox) if rung.confines else "on"
+    return Sandbox(rung=rung.name, network=network, gaps=rung.gaps, why=rung.why, warning=warning), warning
 
 
 def unsandboxed(rung: Rung) -> str:

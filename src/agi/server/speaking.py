@@ -15,7 +15,7 @@ from typing import TextIO
 import msgspec
 
 from agi.config.values import LogFormat
-from agi.errors import AgiError
+from agi.errors import AgiError, Unavailable
 from agi.protocol import events as ev
 from agi.protocol.times import to_rfc3339
 from agi.server.access import AccessLine, format_line
@@ -72,7 +72,11 @@ class Speaker:
         """What holds commands, or, loudly, that nothing does."""
         from agi.server.health import unsandboxed  # late: it knows of models too, and nobody waits for this
 
-        rung = await asyncio.to_thread(lambda: site.cells.rung(site))
+        try:
+            rung = await asyncio.to_thread(lambda: site.cells.rung(site))
+        except Unavailable as error:
+            self.tell(f"agi: warning: {error.message} {error.hint}")
+            return
         self.tell(f"agi: sandbox: {rung.name}" if rung.confines else f"agi: warning: {unsandboxed(rung)}.")
 
     def warn_about(self, harness: Harness, site: Site) -> None:

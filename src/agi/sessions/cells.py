@@ -1,6 +1,7 @@
 """Where the commands of a workspace run: its settings, made into a cell of the sandbox.
 
-What holds commands on this machine is found out once, when first needed. May import: config, sandbox, sessions.sites.
+What holds commands on this machine is found out once, when first needed. May import: errors, config, sandbox,
+sessions.sites.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from agi.config import SandboxSettings
+from agi.errors import Unavailable
 
 if TYPE_CHECKING:
     from agi.sandbox.base import Confinement, Network, Rung
@@ -54,12 +56,21 @@ class Cells:
         return Cell(self._ladder(_OFF), Confinement(workspace=site.workspace.root, network="on", limits=endless))
 
     def rung(self, site: Site) -> Rung:
-        """What holds a workspace's commands; tried out when first asked, which takes some milliseconds."""
+        """What holds a workspace's commands; tried out when first asked, which takes some milliseconds.
+
+        Raises `Unavailable` if it cannot be tried, or if nothing holds and something did.
+        """
         return self._ladder(site.config.sandbox).rung
 
     def no_commands(self, site: Site) -> str:
         """Why no command may run in a workspace; empty if commands may."""
-        if site.config.sandbox.mode != "require" or (rung := self.rung(site)).confines:
+        if site.config.sandbox.mode != "require":
+            return ""
+        try:
+            rung = self.rung(site)
+        except Unavailable as error:
+            return f"sandbox.mode is `require`, so commands may not run. {error.message} {error.hint}"
+        if rung.confines:
             return ""
         return f"sandbox.mode is `require` and no sandbox works here ({'; '.join(rung.why)}), so commands may not run."
 

@@ -1,6 +1,6 @@
 """Before a turn: whether its steps are to be approved first, and what of the workspace a person should know then.
 
-May import: agents, policy, protocol, tools, views, sessions.
+May import: errors, agents, policy, protocol, tools, views, sessions.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agi.agents.base import Agent
+from agi.errors import Unavailable
 from agi.policy.approval import is_listed
 from agi.protocol.policies import ApprovalPolicy
 from agi.protocol.sessions import TurnOptions
@@ -46,10 +47,14 @@ def surroundings(site: Site) -> list[str]:
     if not site.trusted:
         found.append("This workspace is not trusted: its settings do not count, and its verification is asked about.")
     refused = site.no_commands()
-    rung = site.cells.rung(site)
     if refused:
         found.append(refused[0].upper() + refused[1:])
-    elif not rung.confines:
+        return found
+    try:
+        rung = site.cells.rung(site)
+    except Unavailable as error:
+        return [*found, f"{error.message} Until that is mended no command runs."]
+    if not rung.confines:
         why = "; ".join(rung.why)
         found.append(f"Commands run without a sandbox here{f' ({why})' if why else ''}.")
     return found

@@ -1,6 +1,6 @@
 """The running turn's tools: judged by policy, run in the session's workspace, their output told as it comes.
 
-May import: protocol, checkpoints, policy, tools, workspace, sessions.
+May import: errors, protocol, checkpoints, policy, tools, workspace, sessions.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from msgspec import UNSET
 
 from agi.agents.base import Agent
 from agi.checkpoints.opened import store_at
+from agi.errors import Unavailable
 from agi.jobs.base import SessionJobs
 from agi.policy.approval import NOWHERE, Decision, Ground, digest_of, is_listed, judge
 from agi.policy.detecting import Checks, checks_for
@@ -120,7 +121,10 @@ class Toolbox:
             return Decision(verdict="deny", rule="unknown_tool", reason=f"There is no tool {call.name!r}.", risk="low")
         if self._no_commands and definition.kind == ToolKind.EXEC:
             return Decision(verdict="deny", rule="sandbox_required", reason=self._no_commands, risk="high")
-        ground = self._ground_for(definition)
+        try:
+            ground = self._ground_for(definition)
+        except Unavailable as error:  # what holds it is not known now, so nobody could say yes to it
+            return Decision(verdict="deny", rule=error.code, reason=f"{error.message} {error.hint}", risk="high")
         decision = judge(
             self._policy,
             definition,
@@ -152,8 +156,11 @@ class Toolbox:
     async def use(self, call: ToolCall) -> ToolResult:
         """Run it; its output is told while it runs. What a person approved is run as it was shown, or not at all."""
         agreed = self._approved(call.id)
-        if not self._is_what_was_approved(call, agreed.arguments):
-            return failed(call, "Its arguments are not those that were approved, so it was not run.")
+        try:
+            if not self._is_what_was_approved(call, agreed.arguments):
+                return failed(call, "Its arguments are not those that were approved, so it was not run.")
+        except Unavailable as error:
+            return failed(call, f"{error.message} {error.hint}")
         output = _Output(call.id, self._note, self._redactor)
         context = ToolContext(
             workspace=self._workspace,

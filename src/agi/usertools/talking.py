@@ -99,7 +99,7 @@ async def _talk_once(
             asking.cancel()
             (answer,) = await asyncio.gather(asking, return_exceptions=True)
     if not timed_out:
-        refuse_unstarted(aftermath, heard.head.decode(errors="replace"))
+        refuse_unstarted(launched, heard.head.decode(errors="replace"))
     exit_code, signal_name = launched.ending()
     return Spoken(
         answer=answer if isinstance(answer, bytes) else b"",

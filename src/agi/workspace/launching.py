@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agi.errors import Unavailable
+from agi.errors import Invalid, Unavailable
 from agi.sandbox.base import Aftermath
 from agi.workspace.children import Channel, Child
 
@@ -26,8 +26,11 @@ _SIGNALS_BEGIN = 128
 class Launched:
     """A program that was started; `close` it in the end, whatever happened."""
 
-    def __init__(self, child: Child, wrapped: Wrapped | None, cell: Cell | None) -> None:
+    def __init__(self, child: Child, wrapped: Wrapped | None, cell: Cell | None, cwd: Path) -> None:
         self.child = child
+        self.cwd = cwd
+        self.cwd_is_closed = False
+        """Whether it did not start because its folder cannot be entered; known once it is closed."""
         self._wrapped = wrapped
         self._cell = cell
         self._aftermath: Aftermath | None = None
@@ -54,7 +57,9 @@ class Launched:
             self.child.abandon()
             self._aftermath = self._wrapped.close() if self._wrapped else Aftermath()
             if not self._aftermath.started and self._cell is not None:
-                self._cell.ladder.failed()
+                self.cwd_is_closed = self._cell.is_closed(self.cwd)
+                if not self.cwd_is_closed:
+                    self._cell.ladder.failed()
         return self._aftermath
 
     def ending(self) -> tuple[int | None, str]:
@@ -81,7 +86,7 @@ def launch(
 ) -> Launched:
     """Start a program; without a cell it is not confined, which is for programs of our own choosing."""
     if cell is None:
-        return Launched(Child(argv, cwd=cwd, env=env, on_bytes=on_bytes, stdin=stdin), None, None)
+        return Launched(Child(argv, cwd=cwd, env=env, on_bytes=on_bytes, stdin=stdin), None, None, cwd)
     wrapped = cell.wrap(argv, cwd=cwd, env=env)
     try:
         child = Child(
@@ -100,15 +105,19 @@ def launch(
         if isinstance(problem, OSError) and problem.errno is None:
             cell.ladder.failed()  # said by who makes its processes, not by the system about something of ours
         raise
-    return Launched(child, wrapped, cell)
+    return Launched(child, wrapped, cell, cwd)
 
 
-def refuse_unstarted(aftermath: Aftermath, said: str) -> None:
-    """Raise if the sandbox failed before the command began; nothing ran then."""
-    if not aftermath.started:
-        why = said.strip().rpartition("\n")[2][:300] or "it gave no reason"
-        hint = "Nothing was run. `agi doctor` tells which sandbox works here."
-        raise Unavailable(f"The sandbox could not be started: {why}.", hint=hint, code="sandbox_failed")
+def refuse_unstarted(launched: Launched, said: str) -> None:
+    """Close it, and raise if the sandbox failed before the command began; nothing ran then."""
+    if launched.close().started:
+        return
+    if launched.cwd_is_closed:
+        hint = "Nothing was run. Begin in another folder, or let its user enter it (`chmod u+x`)."
+        raise Invalid("The folder the command was to begin in cannot be entered.", hint=hint, code="cwd_closed")
+    why = said.strip().rpartition("\n")[2][:300] or "it gave no reason"
+    hint = "Nothing was run. `agi doctor` tells which sandbox works here."
+    raise Unavailable(f"The sandbox could not be started: {why}.", hint=hint, code="sandbox_failed")
 
 
 def signal_name(number: int) -> str:

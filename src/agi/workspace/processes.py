@@ -126,7 +126,7 @@ async def run_command(
         if aftermath.started or timed_out:
             break
         if attempt == ATTEMPTS:
-            refuse_unstarted(aftermath, stderr.head)
+            refuse_unstarted(launched, stderr.head)
     exit_code, signal_name = launched.ending()
     return CommandResult(
         exit_code=exit_code,
@@ -179,9 +179,9 @@ async def capture(
     try:
         timed_out, _ = await see_through(launched, timeout_s)
     finally:
-        aftermath = launched.close()
+        launched.close()
     if not timed_out:
-        refuse_unstarted(aftermath, bytes(said["stderr"][:limit]).decode(errors="replace"))
+        refuse_unstarted(launched, bytes(said["stderr"][:limit]).decode(errors="replace"))
     return Captured(
         exit_code=launched.child.returncode,
         stdout=bytes(said["stdout"][:limit]),

@@ -1,0 +1,37 @@
+"""Errors that pass: no room, no memory, no more files or processes just now. They say nothing of what would hold.
+
+Some come in words only: from another process, or from a program. May import: nothing of ours.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+
+_PASSING = frozenset(
+    (
+        errno.ENOSPC,
+        errno.EDQUOT,
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.ENOMEM,
+        errno.ENOBUFS,
+        errno.EAGAIN,
+        errno.EIO,
+    )
+)
+_WORDS = (*map(os.strerror, _PASSING), "does not answer", "does not start", "Cannot fork")
+"""How they read, with those of our helper, and of shells that give no reason."""
+_FULL = os.strerror(errno.ENOSPC)
+_NO_MORE_NAMESPACES = (f"no process could be made: {_FULL}", f"{_FULL}: 'a user namespace'")
+"""No disk is full then: so the kernel says that the system's settings let nobody make any."""
+
+
+def is_passing(problem: OSError) -> bool:
+    """Whether the same may go well a moment later, with nothing else changed."""
+    return reads_as_passing(str(problem)) if problem.errno is None else problem.errno in _PASSING
+
+
+def reads_as_passing(said: str) -> bool:
+    """Whether what somebody said of his failure reads like one of these."""
+    return any(words in said for words in _WORDS) and not any(words in said for words in _NO_MORE_NAMESPACES)
