@@ -12,6 +12,10 @@ import pytest
 from agi.sandbox.holding import hold, is_settled, settled_ctime
 
 
+def full_disk(*_, **__):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
 def test_a_free_name_is_taken_by_an_empty_folder_and_given_back(tmp_path):
     """Nothing is left behind."""
     held = hold(str(tmp_path / "name"))
@@ -33,17 +37,55 @@ def test_the_last_of_several_removes_it(tmp_path):
 
 def test_where_only_we_cannot_take_a_name_that_is_an_error(tmp_path, monkeypatch):
     """A command might make room on a full disk, and take it; where nobody can, nothing need be held."""
-
-    def full(*_, **__):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "mkdir", full)
+    monkeypatch.setattr(os, "mkdir", full_disk)
     before = os.listdir("/proc/self/fd")
     with pytest.raises(OSError, match="No space left"):
         hold(str(tmp_path / "name"))
 
     assert os.listdir("/proc/self/fd") == before
     assert hold(str(tmp_path / "missing" / "name")) is None
+
+
+@pytest.mark.parametrize(("call", "content"), [("write", b".\n"), ("utime", b".\n"), ("utime", None)])
+def test_what_cannot_be_made_whole_is_not_left_half_made(tmp_path, monkeypatch, call, content):
+    """Without content or mark it would count as somebody's own for good; an empty `commondir` is the end of git."""
+    path = str(tmp_path / "name")
+    before = os.listdir("/proc/self/fd")
+    with monkeypatch.context() as full:
+        full.setattr(os, call, full_disk)
+        with pytest.raises(OSError, match="No space left"):
+            hold(path, content)
+
+    assert os.listdir(tmp_path) == []
+    assert os.listdir("/proc/self/fd") == before
+    hold(path, content).release()
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_file_of_which_only_a_part_could_be_written_is_not_left(tmp_path, monkeypatch):
+    """The disk was full in the middle."""
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda fd, content: write(fd, content[:1]))
+
+    with pytest.raises(OSError, match="No space left"):
+        hold(str(tmp_path / "name"), b".\n")
+
+    assert os.listdir(tmp_path) == []
+
+
+def test_what_another_put_there_meanwhile_is_not_removed(tmp_path, monkeypatch):
+    """A name that could not be held may be somebody's a moment later."""
+
+    def replace(fd, content):
+        (tmp_path / "name").unlink()
+        (tmp_path / "name").mkdir()
+        full_disk()
+
+    monkeypatch.setattr(os, "write", replace)
+    with pytest.raises(OSError, match="No space left"):
+        hold(str(tmp_path / "name"), b".\n")
+
+    assert os.listdir(tmp_path) == ["name"]
 
 
 def test_a_name_that_is_not_free_is_left_alone(tmp_path):

@@ -173,18 +173,42 @@ def _make(parent: int, name: str, content: bytes | None) -> None:
             _make_new(parent, name, content)
     except FileExistsError:
         return
-    os.utime(name, ns=(_MARK_NS, _MARK_NS), dir_fd=parent, follow_symlinks=False)
 
 
 def _make_new(parent: int, name: str, content: bytes | None) -> None:
+    """All of it or nothing: what stands there without our mark would be taken for somebody's own, and stay."""
     if content is None:
         os.mkdir(name, 0o755, dir_fd=parent)
-        return
-    fd = os.open(name, _MAKE, 0o644, dir_fd=parent)
+        made = os.stat(name, dir_fd=parent, follow_symlinks=False)
+    else:
+        fd = os.open(name, _MAKE, 0o644, dir_fd=parent)
+        made = os.fstat(fd)
     try:
-        os.write(fd, content)
+        if content is not None:
+            _fill(fd, content)
+        os.utime(name, ns=(_MARK_NS, _MARK_NS), dir_fd=parent, follow_symlinks=False)
+    except BaseException:
+        _unmake(parent, name, made)
+        raise
+
+
+def _fill(fd: int, content: bytes) -> None:
+    try:
+        if os.write(fd, content) < len(content):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     finally:
         os.close(fd)
+
+
+def _unmake(parent: int, name: str, made: os.stat_result) -> None:
+    """Remove what was just made, if nobody has put something else in its place."""
+    with suppress(OSError):
+        if not os.path.samestat(os.stat(name, dir_fd=parent, follow_symlinks=False), made):
+            return
+        if stat.S_ISDIR(made.st_mode):
+            os.rmdir(name, dir_fd=parent)
+        else:
+            os.unlink(name, dir_fd=parent)
 
 
 _SETTLED: dict[tuple[int, int], tuple[int, int]] = {}
