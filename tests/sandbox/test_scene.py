@@ -377,3 +377,13 @@ async def test_a_command_may_signal_every_process_it_sees(apart):
     result = await apart("kill -TERM 1; kill -HUP 1; kill -INT 1; kill -KILL 1; sleep 0.3; echo here")
 
     assert (result.exit_code, result.stdout.head, result.leftovers) == (0, "here\n", False)
+
+
+async def test_folders_that_are_made_in_it_can_be_changed_by_their_user_only(apart):
+    """Also those on the way to one that is wanted; devices are everybody's all the same."""
+    home = "/tmp/on/the/way/home"
+    made = ["/tmp/on", "/tmp/on/the", "/tmp/on/the/way", home, "/dev/shm"]
+
+    result = await apart(f"stat -c '%a %n' {' '.join(made)} /dev/null", env={"HOME": home})
+
+    assert result.stdout.head.splitlines() == [*(f"755 {path}" for path in made), "666 /dev/null"]

@@ -67,7 +67,7 @@ def enclose(plan: Plan, channel: int | None) -> None:
         _raise_loopback()
     if channel is not None:
         _open_door(plan["port"], channel)
-    mask = os.umask(0)
+    mask = os.umask(0o022)  # `makedirs` gives its mode to the last folder only
     proc = _build(plan)
     os.umask(mask)
     be_a_user_apart()  # of a namespace in which no more can be made, and to which none of this belongs
@@ -142,7 +142,7 @@ def _taken(path: bytes, at: bytes, may_change: bool, seen: tuple[int, int] | Non
 def _build_devices(devices: list[tuple[bytes, int]], size: int) -> None:
     _mount_empty(b"/dev", size)
     for path, tree in devices:
-        os.close(os.open(path, _NEW, 0o666))
+        os.close(os.open(path, _NEW, 0o600))  # to be mounted on; what is mounted has the machine's mode
         restrict(tree, USABLE_DEVICE)
         put_at(tree, path)
         os.close(tree)
