@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import suppress
@@ -28,6 +29,10 @@ settings.register_profile("same", derandomize=True, database=None, **_ANY_SPEED)
 settings.register_profile("new", max_examples=int(os.environ.get("AGI_EXAMPLES", "100")), print_blob=True, **_ANY_SPEED)
 settings.load_profile("new" if "AGI_EXAMPLES" in os.environ else "same")
 """Every run tries the same examples, so that it says something of the change; `make examples` tries new ones."""
+
+for _number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+    if signal.getsignal(_number) == signal.SIG_IGN:  # by `nohup`, or `&` in a script: tests interrupt what they start
+        signal.signal(_number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
