@@ -59,6 +59,73 @@ def test_it_can_be_told_to_rebuild_in_any_case(here):
     assert "Set aside: " in repaired.out
 
 
+def lose_events(project: Path, session_id: str, after: int) -> None:
+    """As a database that was put back from an old copy: whole, and not all there is."""
+    with closing(sqlite3.connect(project / ".agi" / "agi.sqlite")) as db:
+        db.execute("DELETE FROM events WHERE session_id=? AND seq>?", (session_id, after))
+        db.commit()
+
+
+@pytest.mark.parametrize("witness", ["mirror", "row"])
+def test_a_database_that_lost_its_end_is_not_what_mirrors_are_made_from(here, witness):
+    """A mirror that goes on where it ends, or its own row, tells; and the events come back from the mirror."""
+    session_id = first_session(here)
+    before = here("sessions", "export", session_id).out
+    mirror = here.project / ".agi" / "sessions" / session_id / "events.ndjson"
+    lines = mirror.read_bytes()
+    lose_events(here.project, session_id, after=3)
+    if witness == "row":
+        mirror.unlink()
+    else:
+        with closing(sqlite3.connect(here.project / ".agi" / "agi.sqlite")) as db:
+            db.execute("UPDATE sessions SET last_seq=3, state=json_set(state, '$.last_seq', 3)")
+            db.commit()
+
+    refused = here("repair")
+    mirror.write_bytes(lines)
+    mended = here("repair", "--from-mirrors")
+
+    assert refused.code != 0
+    assert f"lacks what {session_id} holds after event 3" in refused.err
+    assert "agi repair --from-mirrors" in refused.err
+    assert not list(mirror.parent.glob("*.damaged-*"))
+    assert mended.code == 0
+    assert here("sessions", "export", session_id).out == before
+
+
+def test_a_session_that_no_command_would_find_is_told_and_comes_back(here):
+    """Its events are there, its row is not."""
+    session_id = first_session(here)
+    before = here("sessions", "export", session_id).out
+    with closing(sqlite3.connect(here.project / ".agi" / "agi.sqlite")) as db:
+        db.execute("DELETE FROM sessions")
+        db.commit()
+
+    looked, refused = here("log", "verify", session_id), here("repair")
+    mended = here("repair", "--from-mirrors")
+
+    assert "The sessions table does not know it" in looked.out
+    assert "agi repair --from-mirrors" in looked.out
+    assert "and does not know it" in refused.err
+    assert mended.code == 0
+    assert here("sessions", "export", session_id).out == before
+
+
+@pytest.mark.parametrize("name", ["agi.sqlite", "sessions", "sessions/{}", "sessions/{}/events.ndjson"])
+def test_nothing_is_repaired_through_a_link(here, tmp_path, name):
+    """It may have come with a repository, and lead to the log of another project."""
+    path = here.project / ".agi" / name.format(first_session(here))
+    other = tmp_path / "other"
+    path.rename(other)
+    path.symlink_to(other)
+    before = standing(tmp_path)
+
+    refused = [here("repair"), here("repair", "--from-mirrors")]
+
+    assert all(f"{path.name} is a link" in one.err and one.code != 0 for one in refused)
+    assert standing(tmp_path) == before
+
+
 async def test_it_refuses_while_a_daemon_runs(cli):
     """The database is not taken away from under somebody."""
     async with cli.daemon() as daemon:

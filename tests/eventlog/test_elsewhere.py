@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,13 +17,13 @@ from agi.eventlog.schema import STEPS, prepare, prepared
 
 def refusal(database: Path, folder: Path) -> AgiError | None:
     """What is said against it; whatever it is, nothing changes."""
-    before = sorted((path, path.stat().st_mtime_ns) for path in database.parent.glob("*"))
+    before = sorted((path, path.lstat().st_mtime_ns) for path in database.parent.glob("*"))
     try:
         refuse_other(database, folder)
     except AgiError as error:
         return error
     finally:
-        assert sorted((path, path.stat().st_mtime_ns) for path in database.parent.glob("*")) == before
+        assert sorted((path, path.lstat().st_mtime_ns) for path in database.parent.glob("*")) == before
     return None
 
 
@@ -58,6 +59,67 @@ def test_a_database_of_another_program_is_refused(tmp_path: Path, usual: Path, m
     assert error is not None
     assert (error.code, error.message) == ("database_not_ours", f"{path} is a database that agi did not make.")
     assert refusal(path, usual) is not None
+
+
+def test_a_link_to_a_database_of_another_program_is_looked_through(tmp_path: Path, usual: Path) -> None:
+    """Its journal lies beside the file, not beside the link, and may hold all there is."""
+    path, link = tmp_path / "places.sqlite", tmp_path / "link.sqlite"
+    link.symlink_to(path)
+    db = sqlite3.connect(path)
+    db.execute("PRAGMA journal_mode=WAL")
+    db.execute("CREATE TABLE places (url TEXT)")
+    db.commit()
+
+    error = refusal(link, usual)
+    db.close()
+
+    assert error is not None
+    assert error.message == f"{link} is a database that agi did not make."
+
+
+def test_a_link_that_leads_to_nothing_is_refused(tmp_path: Path, usual: Path) -> None:
+    """A database is not made wherever somebody's link leads."""
+    link = tmp_path / "link.sqlite"
+    link.symlink_to(tmp_path / "gone.sqlite")
+
+    error = refusal(link, usual)
+
+    assert error is not None
+    assert error.message == f"{link} is a link that leads to nothing."
+
+
+def test_tables_by_the_names_of_ours_make_no_log(tmp_path: Path, usual: Path) -> None:
+    """Other programs have events, too; their columns are others."""
+    path = tmp_path / "calendar.sqlite"
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE TABLE events (id INTEGER PRIMARY KEY, starts TEXT, title TEXT)")
+        db.execute("CREATE TABLE meta (key TEXT, value TEXT)")
+        db.execute("CREATE TABLE leases (id INTEGER, flat TEXT)")
+
+    error = refusal(path, usual)
+
+    assert error is not None
+    assert error.message == f"{path} is a database that agi did not make."
+
+
+def test_a_database_that_cannot_be_read_is_nobodys_damaged_log(tmp_path: Path, usual: Path) -> None:
+    """One of a newer SQLite, say, or a damaged one: in a place that was named, nothing is made in its stead."""
+    newer, damaged = tmp_path / "newer.sqlite", tmp_path / "damaged.sqlite"
+    with closing(sqlite3.connect(newer)) as db:
+        db.execute("CREATE TABLE notes (text TEXT)")
+        db.execute("PRAGMA writable_schema=ON")
+        db.execute("UPDATE sqlite_master SET sql='CREATE TABLE notes (text TEXT) FROM THE FUTURE'")
+        db.commit()
+    prepare(damaged, STEPS)
+    bytes_ = damaged.read_bytes()
+    damaged.write_bytes(bytes_[:100] + os.urandom(len(bytes_) - 100))
+
+    for path in (newer, damaged):
+        error = refusal(path, usual)
+
+        assert error is not None
+        assert error.message == f"{path} is a database that cannot be read, so nobody can tell whose it is."
+        assert "move it away" in error.hint
 
 
 def test_a_database_that_was_left_in_the_middle_is_looked_at_without_a_trace(tmp_path: Path, usual: Path) -> None:
@@ -107,11 +169,11 @@ def test_a_database_that_is_marked_and_holds_nothing_yet_is_refused(tmp_path: Pa
 
 
 def test_a_log_of_ours_is_taken(tmp_path: Path, usual: Path) -> None:
-    """As are a damaged one, an empty file, and none."""
+    """As are one whose rows are damaged, an empty file, and none."""
     whole, damaged, empty = (tmp_path / name for name in ("a.sqlite", "b.sqlite", "c.sqlite"))
     prepare(whole, STEPS)
     bytes_ = whole.read_bytes()
-    damaged.write_bytes(bytes_[:100] + os.urandom(len(bytes_) - 100))
+    damaged.write_bytes(bytes_[:-4096] + os.urandom(4096))
     empty.touch()
 
     assert [refusal(path, usual) for path in (whole, damaged, empty, tmp_path / "none.sqlite")] == [None] * 4

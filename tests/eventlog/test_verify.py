@@ -134,13 +134,22 @@ def test_a_tail_that_is_gone_everywhere_is_missed_by_whoever_kept_the_head(told)
     """Someone who cleans up after himself leaves a shorter log that holds; a head kept elsewhere shows it."""
     kept = told.look().head
     shorter = told.lines()[:6]
-    told.sql("DELETE FROM events WHERE seq>6", "DELETE FROM sessions")
+    told.sql(
+        "DELETE FROM events WHERE seq>6",
+        "UPDATE sessions SET last_seq=6, state=json_set(state, '$.head', (SELECT hash FROM events WHERE seq=6))",
+    )
     told.mirror.write_bytes(b"".join(shorter))
     told.mirror.with_name("session.json").unlink()
 
     assert told.look().intact
     looked = told.look(kept)
     assert [(one.place, one.problem) for one in looked.findings] == [("head", "unknown")]
+
+
+def test_a_session_without_a_row_is_missed(told):
+    """Its events are all there, and no command would find it."""
+    told.sql("DELETE FROM sessions")
+    assert told.first() == ("database", "unknown", 1)
 
 
 def test_a_log_that_was_chained_again_is_found_out_by_a_kept_head(told):

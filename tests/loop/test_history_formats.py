@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from agi.loop.history import attached, normalise
+from agi.loop.history import normalise
 from agi.models import anthropic_format, gemini_format, openai_chat_format, openai_responses_format
 from agi.models.base import ModelRequest
 from agi.protocol.messages import Message
@@ -31,6 +31,7 @@ from agi.protocol.parts import (
     ToolCallPart,
     ToolResultContent,
     ToolResultPart,
+    refs_in,
 )
 
 often = settings(derandomize=True, database=None, deadline=None, max_examples=120)
@@ -108,7 +109,7 @@ def forked(history: list[Message], cut: int, again: int) -> list[Message]:
 
 def sent(encode: Callable[..., bytes], model: str, history: list[Message], **how: str) -> Any:
     messages = normalise(history)
-    held = {ref: FILES[ref] for ref in attached(messages) if ref in FILES}
+    held = {ref: FILES[ref] for one in messages for ref in refs_in(one.parts) if ref in FILES}
     request = ModelRequest(system="be brief", messages=messages, files=held)
     return msgspec.json.decode(encode(PROVIDER, model, request, **how))
 

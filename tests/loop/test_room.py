@@ -21,11 +21,14 @@ from tests.loop.test_compacting import (
 )
 
 from agi.loop.room import MOST_OWED
+from agi.loop.summing import SYSTEM
 from agi.models.base import ModelRequest
 from agi.models.scripted import Call, Fail, Say, Step, Stop, Wait
 from agi.protocol.commands import Compact
 from agi.protocol.messages import Usage
+from agi.testing.asked import Asked
 from agi.testing.provider import ProviderServer, says
+from agi.testing.replies import Reply, calls
 
 HEAD = 2_400
 """Tokens of the tools, which the scripted provider counts too."""
@@ -162,6 +165,36 @@ async def test_the_next_model_takes_over_before_the_turn_ends(place):
         assert turn.status == "completed"
         assert place.answer() == "I had room for all of it."
         assert [one["code"] for one in data(place, "model_switched")] == ["context_exhausted"]
+
+
+async def test_the_next_model_owes_nothing_for_what_the_first_one_could_not_hold(place):
+    """When its own window is full it gets a summary like any other, and the turn goes on."""
+    rounds: list[str] = []
+
+    def second(asked: Asked) -> Reply:
+        usage = Usage(input_tokens=len(asked.body) // 4, output_tokens=len(TALK) // 4)
+        if SYSTEM.encode()[:60] in asked.body:
+            rounds.append("summary")
+            return says("Goal: talk.", usage=usage)
+        rounds.append("answer")
+        if rounds.count("answer") > 3:
+            return says("I came to the end.", usage=usage)
+        return calls(("read_file", {"path": f"second-{len(rounds)}.txt"}), text=TALK, usage=usage)
+
+    async with ProviderServer(second) as server:
+        told = json.loads(config(8_000))
+        models = {"large": {"contextWindow": 10_000, "maxOutputTokens": 500}}
+        told["providers"]["two"] = {"baseUrl": server.base_url, "apiKey": "key-of-two", "models": models}
+        told |= {"defaultProvider": "scripted", "defaultModel": "script", "fallbackModels": ["two/large"]}
+        await reopened(place, json.dumps(told))
+        place.model._decide = talker(30)
+
+        turn = await place.ask("talk")
+
+    assert turn.status == "completed"
+    assert place.answer() == "I came to the end."
+    assert [one["code"] for one in data(place, "compaction_failed")] == ["full_again"]
+    assert "summary" in rounds
 
 
 async def test_what_a_person_asks_for_is_made_all_the_same(place):

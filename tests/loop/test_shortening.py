@@ -11,12 +11,12 @@ from tests.loop.test_history_formats import CHECKS, FILES, HISTORIES, PROVIDER, 
 
 from agi.context.compact_view import told
 from agi.context.measuring import size_of
-from agi.loop.history import attached, calls_of, normalise
+from agi.loop.history import calls_of, normalise
 from agi.loop.shortening import Draft, Task
 from agi.models.base import ModelRequest
 from agi.protocol.events import ContextCompacted
 from agi.protocol.messages import Message
-from agi.protocol.parts import Text
+from agi.protocol.parts import Text, refs_in
 from agi.views.recorded import Recorded
 
 
@@ -55,7 +55,7 @@ def test_whatever_is_left_out_each_request_keeps_to_the_rules(format, history, k
     history = numbered(history)
     for whole, compaction in proposals(history, keep, hard=hard):
         messages = normalise(told([*whole, message("user", (Text(text="and then?"),))], compaction))
-        held = {ref: FILES[ref] for ref in attached(messages) if ref in FILES}
+        held = {ref: FILES[ref] for one in messages for ref in refs_in(one.parts) if ref in FILES}
         request = ModelRequest(system="be brief", messages=messages, files=held)
 
         check(msgspec.json.decode(encode(PROVIDER, model, request, **how)))

@@ -19,6 +19,7 @@ from agi.client.running import is_locked
 from agi.config.files import PROJECT_DIR
 from agi.errors import Damaged, Invalid, NotFound
 from agi.eventlog.chain import digest_of, kind_of
+from agi.eventlog.links import refuse_links_within
 from agi.eventlog.verify import LogFiles
 from agi.protocol.chains import LogCheck
 from agi.views.tables import anchor
@@ -42,6 +43,7 @@ def log(arguments: Arguments) -> int:
         raise usage("log", "--head is about one session: name it.")
     project = project_of(arguments)
     data = project / PROJECT_DIR
+    refuse_links_within(data)
     files = LogFiles(data, data / "agi.sqlite")
     ids, damage = _sessions(files)
     if len(words) == 2:

@@ -18,6 +18,7 @@ from agi.config.files import PROJECT_DIR
 from agi.counts import counted
 from agi.errors import Conflict, Damaged, NotFound
 from agi.eventlog import leases
+from agi.eventlog.links import refuse_links_within
 from agi.eventlog.repair import Repair, is_anything, is_damaged, needs_rebuild, rebuild_database, rebuild_mirrors
 from agi.eventlog.schema import connect
 from agi.views.tables import Tables
@@ -29,6 +30,7 @@ def repair(arguments: Arguments) -> int:
     project = project_of(arguments)
     data = project / PROJECT_DIR
     database = data / "agi.sqlite"
+    refuse_links_within(data)
     if not is_anything(database, data):
         raise NotFound(f"There are no sessions in {project}.", hint="Name another folder with --project.")
     with locked(project):

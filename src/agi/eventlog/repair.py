@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
 from agi.counts import counted
@@ -40,6 +41,7 @@ from agi.eventlog.salvage import (
 from agi.eventlog.schema import FROM_MIRRORS, STEPS, UNREADABLE, connect, prepare, unreadable
 from agi.protocol.events import Event
 from agi.protocol.ids import SESSION, is_id
+from agi.protocol.sessions import Session
 
 BATCH = 2000
 LOCK = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -192,6 +194,7 @@ def rebuild_mirrors(folder: Path, database: Path, projection: Projection) -> Rep
     with _reading(database), closing(connect(database)) as db:
         _refuse_holes(db, database)
         _refuse_broken(db, database)
+        _refuse_shorter(db, database, folder, projection)
         projection.epoch = int(db.execute("SELECT value FROM meta WHERE key='epoch'").fetchone()[0])
         for (session_id,) in db.execute("SELECT DISTINCT session_id FROM events ORDER BY session_id").fetchall():
             if not is_id(session_id, SESSION):
@@ -258,6 +261,30 @@ def _refuse_broken(db: sqlite3.Connection, database: Path) -> None:
                 hint="Run `agi repair --from-mirrors`: it takes what still fits, and says where the chain begins anew.",
             )
         before = {event.session_id: event.hash}
+
+
+def _refuse_shorter(db: sqlite3.Connection, database: Path, folder: Path, projection: Projection) -> None:
+    """Nor an end: a session's row still knows where that was, and a mirror may hold what follows the last event."""
+    for session_id, last, head in db.execute("SELECT session_id, max(seq), hash FROM events GROUP BY session_id"):
+        if not is_id(session_id, SESSION):
+            continue
+        snapshot = projection.snapshot(db, session_id)
+        is_whole = snapshot is not None and msgspec.json.decode(snapshot, type=Session).last_seq <= last
+        path = session_folder(folder / "sessions", session_id) / "events.ndjson"
+        if not is_whole or _goes_on(path, last, head):
+            text = f"{database} lacks what {session_id} holds after event {last}."
+            if snapshot is None:
+                text = f"{database} holds events of {session_id}, and does not know it."
+            raise Damaged(text, hint="Run `agi repair --from-mirrors` to make it again.")
+
+
+def _goes_on(mirror: Path, last: int, head: str) -> bool:
+    """Whether a mirror holds the event that follows the last one."""
+    try:
+        following = read_mirror(mirror)[0].get(last + 1)
+    except OSError:
+        return False
+    return following is not None and chain.fits(head, following)
 
 
 def _mirror_again(path: Path, events: list[Event], report: Repair) -> bool:

@@ -120,7 +120,9 @@ class LogFiles(Struct, frozen=True):
     def check(self, session_id: str, anchor: Anchor, head: str = "") -> LogCheck:
         """Look one session through; raises StorageError for a database that is out of reach, or older than chains."""
         stored, known = self._stored(session_id, anchor)
-        if known is not None:
+        if known is None and stored.last and not stored.broke_off:
+            stored.find("unknown", 1, "The sessions table does not know it, so no command finds it.")
+        elif known is not None:
             stored.end(*known, "the sessions table")
             if known[0] < stored.last:
                 stored.find("unknown", known[0] + 1, f"The sessions table knows of {known[0]} events only.")

@@ -26,7 +26,6 @@ from agi.protocol.parts import (
     ToolResultContent,
     ToolResultPart,
     plain_text,
-    refs_in,
 )
 from agi.protocol.tools import ToolCall
 
@@ -130,11 +129,6 @@ def calls_of(message: Message) -> list[ToolCall]:
         for part in message.parts
         if isinstance(part, ToolCallPart)
     ]
-
-
-def attached(messages: Iterable[Message]) -> list[str]:
-    """The refs of all files that messages and results show, each once."""
-    return list(dict.fromkeys(ref for message in messages for ref in refs_in(message.parts)))
 
 
 def unanswered(history: Sequence[Message]) -> list[ToolCall]:

@@ -23,6 +23,7 @@ from agi.config import Flags
 from agi.errors import Conflict, Invalid, NotFound, Unavailable
 from agi.eventlog import leases
 from agi.eventlog.base import ENDINGS, Check, Cursor, Entry, Lease
+from agi.eventlog.links import refuse_links
 from agi.eventlog.log import EventLog
 from agi.eventlog.repair import alone_at, rebuild_if_needed
 from agi.protocol import commands
@@ -35,7 +36,7 @@ from agi.protocol.sessions import QueuedTurn, Session, TurnOptions
 from agi.protocol.times import to_rfc3339
 from agi.redaction import Redactor
 from agi.sessions.memory import Memory
-from agi.sessions.origin import claim, disown, doubted, is_ours, mark, mark_new, refuse_links
+from agi.sessions.origin import claim, disown, doubted, is_ours, mark, mark_new
 from agi.sessions.runners import Runners
 from agi.sessions.sites import Site, Sites
 from agi.sessions.turns import (
@@ -119,7 +120,8 @@ class Harness:
         if settings.database is not None:
             from agi.eventlog.elsewhere import refuse_other  # late: hardly anybody names one
 
-            refuse_other(settings.database, self.folder)
+            refuse_other(database, self.folder)
+            database = database.resolve()  # locks and journals lie beside the file itself, whatever leads to it
         self.redactor = Redactor()
         with alone_at(database):  # those who start together look one after the other
             self._foreign = not is_ours(self.folder, settings.home_config)

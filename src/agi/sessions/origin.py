@@ -16,8 +16,9 @@ import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
 
-from agi.errors import ConfigError, Damaged, StorageError
+from agi.errors import Damaged, StorageError
 from agi.eventlog.base import Entry, Projection
+from agi.eventlog.links import DATABASE, refuse_links_within
 from agi.eventlog.log import EventLog
 from agi.eventlog.repair import ORIGIN as FILE
 from agi.eventlog.repair import Repair, rebuild_from_text
@@ -26,7 +27,6 @@ from agi.protocol import events as ev
 from agi.views import queries
 from agi.views.state import SessionState
 
-DATABASE = "agi.sqlite"
 KNOWN = "origins"
 CACHE = "cache"
 LENGTH = 32
@@ -37,15 +37,6 @@ IN_USE = "Close what has it open. If that is an agi of yours, see to it that you
 REASON = "This log was made elsewhere; what was open in it is not carried on."
 
 
-def refuse_links(folder: Path) -> None:
-    """A repository must not make the harness write somewhere else through links."""
-    database = folder / DATABASE
-    beside = (database.with_name(DATABASE + ending) for ending in ("", "-wal", "-shm", ".lock", ".rebuilding"))
-    for path in (folder, folder / "sessions", *beside):
-        if path.is_symlink():
-            raise _linked(path)
-
-
 def is_ours(folder: Path, home_config: Path) -> bool:
     """Tell whether this user's harness made the data folder; a new one is marked as such."""
     origin = _read(folder / FILE)
@@ -54,10 +45,7 @@ def is_ours(folder: Path, home_config: Path) -> bool:
         return True
     if origin is not None and origin in _known(home_config):
         return True
-    for above, folders, files in os.walk(folder / "sessions"):
-        for path in (Path(above, name) for name in (*folders, *files)):
-            if path.is_symlink():
-                raise _linked(path)
+    refuse_links_within(folder)
     return False
 
 
@@ -208,10 +196,6 @@ def _is_used(database: Path) -> bool:
     except UNREADABLE as error:
         return "locked" in str(error)
     return False
-
-
-def _linked(path: Path) -> ConfigError:
-    return ConfigError(f"{path} is a link.", code="data_folder_linked", hint="Remove it; agi makes its files itself.")
 
 
 def _known(home_config: Path) -> set[str]:

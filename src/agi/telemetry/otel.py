@@ -79,10 +79,8 @@ class Exporter:
 
 
 def shown(endpoint: str) -> str:
-    """An address as a person may read it: without a password, and without a query."""
-    scheme, _, rest = endpoint.partition("?")[0].rpartition("://")
-    host, slash, path = rest.partition("/")
-    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
+    """An address as a person may read it: without a query. Settings take none with a password."""
+    return endpoint.partition("?")[0]
 
 
 class _Trouble(logging.Handler):
