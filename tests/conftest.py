@@ -21,7 +21,8 @@ from agi.protocol.events import Event
 from agi.protocol.messages import Message
 from agi.protocol.parts import plain_text
 from agi.sandbox import ladder, trying
-from agi.sessions.harness import Harness, HarnessSettings, Posted
+from agi.sessions.asking import Posted
+from agi.sessions.harness import Harness, HarnessSettings
 from agi.views.queries import Turn
 
 _ANY_SPEED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}

@@ -29,8 +29,9 @@ from agi.views.state import SessionState
 
 if TYPE_CHECKING:
     from agi.agents.base import Agent
+    from agi.sessions.asking import Posted
     from agi.sessions.crew import Crew
-    from agi.sessions.harness import Harness, Posted
+    from agi.sessions.harness import Harness
     from agi.sessions.sites import Site
 
 FILE = "draft.json"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sqlite3
 import sys
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence, Set
@@ -20,19 +19,19 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET, Struct, UnsetType
 
 from agi.config import Flags
-from agi.errors import Conflict, Invalid, NotFound, Unavailable
+from agi.errors import Conflict, Invalid, Unavailable
 from agi.eventlog import leases
-from agi.eventlog.base import ENDINGS, Check, Cursor, Entry, Lease
+from agi.eventlog.base import ENDINGS, Check, Cursor
 from agi.eventlog.links import refuse_links
 from agi.eventlog.log import EventLog
 from agi.eventlog.repair import alone_at, rebuild_if_needed
 from agi.protocol import commands
 from agi.protocol import events as ev
-from agi.protocol.ids import PART, SESSION, TURN, new_id
-from agi.protocol.messages import Message, Mode
+from agi.protocol.ids import PART, SESSION, new_id
+from agi.protocol.messages import Message
 from agi.protocol.parts import Text
 from agi.protocol.resources import ResourceTag
-from agi.protocol.sessions import QueuedTurn, Session, TurnOptions
+from agi.protocol.sessions import Session
 from agi.protocol.times import to_rfc3339
 from agi.redaction import Redactor
 from agi.sessions.memory import Memory
@@ -40,13 +39,8 @@ from agi.sessions.origin import claim, disown, doubted, is_ours, mark, mark_new
 from agi.sessions.runners import Runners
 from agi.sessions.sites import Site, Sites
 from agi.sessions.turns import (
-    INTERRUPTED_ABOVE,
-    cancel_entries,
     is_raised,
     limits,
-    retry_check,
-    to_cancel,
-    with_interrupt,
 )
 from agi.views import pool, queries
 from agi.views.folding import begun
@@ -66,7 +60,9 @@ if TYPE_CHECKING:
     from agi.protocol.overview import Inbox, UsageReport
     from agi.protocol.search import Found, Search
     from agi.protocol.storage import Collected
+    from agi.sessions.asking import Asking, Posted
     from agi.sessions.attachments import StoredFile
+    from agi.sessions.canceling import Canceling
     from agi.sessions.crew import Crew
     from agi.sessions.isolating import Apart
     from agi.sessions.jobs import SessionsJobs
@@ -97,14 +93,6 @@ class HarnessSettings(Struct, frozen=True, kw_only=True):
     """Trust the project for this run, whatever its files say."""
     probe_ports: Mapping[str, int] | None = None
     """Where model servers of this machine are looked for, by provider; None is the usual ports."""
-
-
-class Posted(Struct, frozen=True, kw_only=True):
-    """A message was added; `turn_id` answers it, if anything does."""
-
-    message_id: str
-    turn_id: str | None
-    queued: bool
 
 
 class Harness:
@@ -174,6 +162,18 @@ class Harness:
         from agi.sessions.queue import Queue
 
         return Queue(self.log, self.runners)
+
+    @cached_property
+    def _canceling(self) -> Canceling:
+        from agi.sessions.canceling import Canceling
+
+        return Canceling(self.log, self.runners)
+
+    @cached_property
+    def _asking(self) -> Asking:
+        from agi.sessions.asking import Asking
+
+        return Asking(self.log, self.runners, self.registry, self._canceling, self.site, lambda: self.apart)
 
     @cached_property
     def _warmer(self) -> Warmer:
@@ -382,43 +382,21 @@ class Harness:
 
     async def post_message(self, session_id: str, command: commands.PostMessage) -> Posted:
         """Add a message and, unless told otherwise, have it answered: now, or after or by what is running."""
-        from agi.loop.schemas import checked_schema
-        from agi.sessions.composing import compose, message_parts
-        from agi.sessions.queue import check_steering
-
         await self._ready()
-        check_steering(command)
-        state = self.state(session_id)
-        parts = await message_parts(command, self.session_folder(session_id))
-        checked_schema(command.options)
-        wanted = state.auto_run or command.mode != "queue" if command.auto_run is None else command.auto_run
-        run = command.role == "user" and wanted
-        message = compose(session_id, command.role, parts, client=command.client or "")
-        if not run:
-            await self.log.append(session_id, [(None, ev.MessageAdded(message=message, run=False))])
-            return Posted(message_id=message.id, turn_id=None, queued=False)
-        asked = TurnOptions(
-            agent=command.agent,
-            provider=command.provider,
-            model=command.model,
-            options=command.options,
-            on_ask=command.on_ask,
-            approval_timeout_s=command.approval_timeout_s,
-            preflight=command.preflight,
-        )
-        mode: Mode = "queue" if command.mode == "queue" else "steer"  # the place in line is the same
-        queued = QueuedTurn(turn_id=new_id(TURN), message_id=message.id, asked=asked, mode=mode)
-        interrupts = command.mode == "interrupt"
-        busy = await asyncio.shield(self._begin(state, queued, message, interrupts=interrupts))
-        return Posted(message_id=message.id, turn_id=queued.turn_id, queued=busy)
+        return await self._asking.post(session_id, command)
 
-    async def _restore(self, state: SessionState) -> None:
-        """See that a worker has files to work on, whose folder went when its changes were merged."""
-        worker = state.worker
-        if worker is not None and worker.kept_apart and not self.apart.is_there(state.id):
-            there = queries.exists(self.log.db, worker.parent_session_id)
-            above = self.state(worker.parent_session_id).workspace_path if there else state.project_path
-            await self.apart.make(state.id, self.site(above).workspace, "auto")
+    async def retry(self, session_id: str, turn_id: str) -> Posted:
+        """Answer the message of a turn again that was not answered to its end; the model knows what was done."""
+        await self._ready()
+        return await self._asking.retry(session_id, turn_id)
+
+    async def cancel(self, session_id: str, command: commands.Cancel) -> tuple[str, ...]:
+        """Stop the running turn and drop the queue (or just the named turn); returns the turns that will end.
+
+        Unless told otherwise, workers below it are stopped as well; their sessions stay and can be talked to.
+        """
+        await self._ready()
+        return await self._canceling.cancel(session_id, command)
 
     async def add_context(self, session_id: str, messages: Sequence[commands.OneShotMessage]) -> None:
         """Put an earlier conversation into the session, as if it had been held here; nothing of it is answered."""
@@ -429,82 +407,6 @@ class Harness:
         said = [compose(session_id, one.role, (Text(text=one.content, id=new_id(PART)),)) for one in messages]
         if said:
             await self.log.append(session_id, [(None, ev.MessageAdded(message=one, run=False)) for one in said])
-
-    async def _begin(
-        self,
-        state: SessionState,
-        queued: QueuedTurn,
-        message: Message | None,
-        allowed: Check | None = None,
-        *,
-        interrupts: bool = False,
-    ) -> bool:
-        """Put a turn in line and see that it runs; True if it has to wait. An idle session starts it in one commit."""
-        from agi.sessions.composing import title_of
-        from agi.sessions.contexts import first_head
-        from agi.sessions.runner import look_around, turn_started
-
-        await self._restore(state)
-        site = self.site(state.workspace_path)
-        await look_around(site, state, queued)
-        state = self.state(state.id)  # again: looking takes a moment
-        started = turn_started(site, state, queued, self.registry)
-        busy = state.turn is not None or bool(state.queue) or state.compaction is not None
-        entries: list[Entry] = []
-        if message is not None:
-            if state.title is None:
-                entries.append((None, ev.SessionUpdated(title=title_of(message))))
-            mode = UNSET if queued.mode == "queue" else queued.mode
-            added = ev.MessageAdded(message=message, run=True, queued=busy, asked=queued.asked, mode=mode)
-            entries.append((queued.turn_id, added))
-        else:
-            requested = ev.TurnRequested(message_id=queued.message_id, retry_of=queued.retry_of, asked=queued.asked)
-            entries.append((queued.turn_id, requested))
-        taken: list[Lease] = []
-        if not busy and state.id not in self.runners:
-            head = first_head(self.log, site, self.registry, state, started)
-            begun = [(queued.turn_id, data) for data in (started, head) if data is not None]
-            try:
-                check = self._idle_check(state.id, taken, allowed)
-                await self.log.append(state.id, [*entries, *begun], check=check)
-                self.runners.ensure(state.id, taken[0])
-                return False
-            except Conflict:
-                busy = True  # somebody was faster, or another process runs it: wait in line
-        stopped: list[str] = []
-        said = with_interrupt(state.id, entries, stopped) if interrupts else entries
-        await self.log.append(state.id, said, check=allowed)
-        self.runners.ensure(state.id)
-        for turn_id in stopped:
-            for one in self._canceled_with(state.id, commands.Cancel(turn_id=turn_id)):
-                await self._stop(one, INTERRUPTED_ABOVE)
-        return busy
-
-    def _idle_check(self, session_id: str, taken: list[Lease], allowed: Check | None) -> Check:
-        from agi.sessions.runner import take_lease_check
-
-        take = take_lease_check(session_id, self.log.owner, taken)
-
-        def check(db: sqlite3.Connection) -> None:
-            state = queries.session_state(db, session_id)
-            if state.turn is not None or state.queue or state.compaction is not None:
-                raise Conflict("The session is busy.")
-            if allowed is not None:
-                allowed(db)
-            take(db)
-
-        return check
-
-    async def retry(self, session_id: str, turn_id: str) -> Posted:
-        """Answer the message of a turn again that was not answered to its end; the model knows what was done."""
-        await self._ready()
-        state = self.state(session_id)
-        turn = queries.turn(self.log.db, session_id, turn_id)
-        allowed = retry_check(session_id, turn_id)
-        allowed(self.log.db)
-        queued = QueuedTurn(turn_id=new_id(TURN), message_id=turn.message_id, asked=turn.asked, retry_of=turn_id)
-        busy = await asyncio.shield(self._begin(state, queued, None, allowed))
-        return Posted(message_id=turn.message_id, turn_id=queued.turn_id, queued=busy)
 
     async def approve(self, session_id: str, command: commands.Approve) -> tuple[Grant, ...]:
         """Answer a pending approval; the turn that waits for it goes on. Gives what is remembered of the answer."""
@@ -569,52 +471,6 @@ class Harness:
             await revoke_session_grant(self.log, session_id, grant_id)
         else:
             await revoke_grant(self.log, self.settings.home_config, grant_id)
-
-    async def cancel(self, session_id: str, command: commands.Cancel) -> tuple[str, ...]:
-        """Stop the running turn and drop the queue (or just the named turn); returns the turns that will end.
-
-        Unless told otherwise, workers below it are stopped as well; their sessions stay and can be talked to.
-        """
-        await self._ready()
-        self.state(session_id)
-        if command.turn_id is not None:
-            queries.turn(self.log.db, session_id, command.turn_id)
-        others = self._canceled_with(session_id, command)
-        problem: Conflict | None = None
-        turns: tuple[str, ...] = ()
-        try:
-            turns = await self._cancel(session_id, command)  # first: it could start others in the place of those
-        except Conflict as error:
-            problem = error
-        stopped = [await self._stop(one, command.reason) for one in others]
-        if problem is not None and not any(stopped):
-            raise problem
-        return turns
-
-    def _canceled_with(self, session_id: str, command: commands.Cancel) -> list[str]:
-        if not pool.has_rows(self.log.db):
-            return []
-        from agi.sessions.below import in_scope  # late, as above
-
-        return in_scope(self.log.db, session_id, command.scope or "children", command.turn_id)
-
-    async def _stop(self, session_id: str, reason: str) -> bool:
-        try:
-            return bool(await self._cancel(session_id, commands.Cancel(reason=reason or "Canceled from above.")))
-        except (Conflict, NotFound):
-            return False  # it does nothing
-
-    async def _cancel(self, session_id: str, command: commands.Cancel) -> tuple[str, ...]:
-        chosen: list[str] = []
-
-        def found(db: sqlite3.Connection) -> list[Entry]:
-            state = queries.session_state(db, session_id)
-            chosen[:] = to_cancel(state, command.turn_id)
-            return cancel_entries(state, chosen, command.reason)
-
-        await self.log.append(session_id, found)
-        self.runners.ensure(session_id)
-        return tuple(chosen)
 
     async def context(self, session_id: str, *, text: bool = False) -> ContextReport:
         """What a session's model is shown, what was left out and why; with `text`, the very words."""
