@@ -1,7 +1,9 @@
 """The helper from which commands are forked: whatever becomes of it, commands are seen through."""
 
 import asyncio
+import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +19,7 @@ from agi.sandbox.cell import Cell
 from agi.sandbox.helper import Held, Helper
 from agi.sandbox.ladder import Ladder
 from agi.sandbox.line import Line
+from agi.sandbox.passing import is_passing
 from agi.sandbox.survivors import descendants
 from agi.workspace.launching import launch
 from agi.workspace.processes import run_command
@@ -182,7 +185,7 @@ def test_what_is_not_given_leave_never_begins(workspace):
     """A daemon that dies in the middle has started nothing."""
     helper, null = Helper(), os.open(os.devnull, os.O_RDWR)
     held = helper.start({**ORDER, "argv": ["/bin/touch", "ran"]}, cwd=workspace, streams=[null, null])
-    held.line.close()
+    held.close()
     until = time.monotonic() + 20
     while is_alive(held.pid):
         assert time.monotonic() < until
@@ -190,7 +193,7 @@ def test_what_is_not_given_leave_never_begins(workspace):
     again.begin()
 
     assert (again.wait(20), os.listdir(workspace)) == (0, ["again"])
-    again.line.close()
+    again.close()
     helper.close()
     os.close(null)
 
@@ -203,7 +206,7 @@ def test_a_process_that_was_forked_from_ours_has_a_helper_of_its_own(workspace):
         "def one(helper):\n"
         f"    held = helper.start({{**order, 'argv': ['/bin/true']}}, cwd=Path({str(workspace)!r}), streams=[1, 2])\n"
         "    found = int(Path(f'/proc/{held.pid}/stat').read_text().rpartition(')')[2].split()[1])\n"
-        "    held.begin(); assert held.wait(20) == 0; held.line.close()\n"
+        "    held.begin(); assert held.wait(20) == 0; held.close()\n"
         "    return found\n"
         "helper = Helper(); first = one(helper); pid = os.fork()\n"
         "print(one(helper) == first, flush=True)\n"
@@ -222,11 +225,111 @@ def test_a_daemon_that_was_started_to_ignore_its_children_still_hears_of_command
         "from pathlib import Path; from agi.sandbox.helper import Helper\n"
         f"order = {{**{ORDER!r}, 'argv': ['/bin/sh', '-c', 'exit 3']}}\n"
         f"helper = Helper(); held = helper.start(order, cwd=Path({str(workspace)!r}), streams=[1, 2])\n"
-        "held.begin(); print(held.wait(10)); held.line.close(); helper.close()\n"
+        "held.begin(); print(held.wait(10)); held.close(); helper.close()\n"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
 
     assert said.stdout == "3\n"
+
+
+PARKING = """
+import os, resource, socket
+from pathlib import Path
+from agi.errors import Unavailable
+from agi.sandbox.helper import Helper
+
+def one():
+    held = helper.start(order, cwd=Path("/"), streams=[null, null])
+    helpers.append(int(Path(f"/proc/{held.pid}/stat").read_text().rpartition(")")[2].split()[1]))
+    held.begin(); assert held.wait(20) == 0; held.close()
+
+def refused():
+    try:
+        one()
+    except Unavailable as problem:
+        print(problem.code, problem.message, problem.hint, sep="|", flush=True)
+
+helper, helpers, null = Helper(), [], os.open(os.devnull, os.O_RDWR)
+one()
+if os.getuid() == 0:
+    os.setresuid(61234, 61234, 61234)  # whoever has power over the system has no such limit
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+ours, theirs = socket.socketpair()
+socket.send_fds(ours, [b"x"], [null] * 100)
+refused()
+ours.close(); theirs.close()
+one()
+print(len(set(helpers)))
+helper.close()
+"""
+
+
+@pytest.mark.threat("T9")
+def test_a_helper_that_cannot_be_asked_is_kept(workspace):
+    """A command of the same user can fill up what may be on its way between processes; that is said, and passes."""
+    code = f"order = {{**{ORDER!r}, 'argv': ['/bin/true']}}\n{PARKING}"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    refusal, helpers = said.stdout.splitlines()
+    error, message, hint = refusal.split("|")
+
+    assert error == "sandbox_failed"
+    assert os.strerror(errno.ETOOMANYREFS) in message
+    assert hint.startswith("Nothing was run.")
+    assert helpers == "1"
+
+
+def test_a_rung_that_could_not_be_asked_is_not_one_that_does_not_hold():
+    """Else a program that fills up what may be on its way would take the walls away."""
+    assert is_passing(OSError(errno.ETOOMANYREFS, os.strerror(errno.ETOOMANYREFS)))
+
+
+FIRST_PROCESS = """
+import os, signal, time
+from pathlib import Path
+from agi.sandbox.helper import Helper
+
+def start(*argv):
+    held = helper.start({**order, "argv": argv}, cwd=Path("/"), streams=[null, null])
+    held.begin()
+    return held
+
+def parent(pid):
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+def left():
+    pids = [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and pid != "1"]
+    return [pid for pid in pids if parent(pid) == 1]
+
+assert os.getpid() == 1
+helper, null = Helper(), os.open(os.devnull, os.O_RDWR)
+long = start("/bin/sleep", "60")
+killed = parent(long.pid)
+os.kill(killed, signal.SIGKILL)
+start("/bin/true").wait(20)
+long.signal(signal.SIGKILL)
+long.wait(20)
+long.close()
+until = time.monotonic() + 20
+while {killed, long.pid} & set(left()) and time.monotonic() < until:
+    short = start("/bin/true"); short.wait(20); short.close()
+print(len({killed, long.pid} & set(left())), flush=True)
+helper.close()
+while left() and time.monotonic() < until:
+    helper.close(); time.sleep(0.01)
+print(len(left()))
+"""
+
+
+def test_a_daemon_that_is_the_first_process_leaves_no_dead_ones_lying_about():
+    """In a container nobody else collects a helper, or the holders of one that was killed."""
+    unshare = shutil.which("unshare")
+    if os.getuid() != 0 or unshare is None:
+        pytest.skip("needs root and unshare, to be the first process")
+    code = f"order = {ORDER!r}\n{FIRST_PROCESS}"
+    command = [unshare, "--pid", "--fork", "--mount-proc", sys.executable, "-c", code]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=90, check=True)
+
+    assert said.stdout.split() == ["0", "0"]
 
 
 def test_many_threads_may_ask_at_once(cell):

@@ -1,11 +1,13 @@
 """The daemon's side of the helper: started when first needed and again if it died, asked for one holder at a time.
 
 A command that was asked for begins only when it is given leave, so one whose helper died in the middle has not run and
-can be asked for again. May import: sandbox.
+can be asked for again. Whatever it and its holders start descends from them, which is how others know it for ours: so
+their numbers are kept for as long as they may live. May import: errors, sandbox.
 """
 
 from __future__ import annotations
 
+import errno
 import marshal
 import os
 import select
@@ -20,6 +22,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import agi
+from agi.errors import Unavailable
+from agi.sandbox import orphans
 from agi.sandbox.line import Line
 from agi.sandbox.saying import ASK, ENDED_ALL, KILL, LEAVE
 from agi.sandbox.survivors import APART, end_at_once
@@ -32,13 +36,23 @@ _DOUBT_S = 0.5
 _ATTEMPTS = 3
 _LONGEST = 200
 _WRITES = 2
+_GONE = (errno.EPIPE, errno.ECONNRESET)
+"""How the system says that nobody is at the other end. Whatever else it says is about us, or about this machine."""
+_HINT = "Nothing was run. Make room by ending what uses up files or memory. It is tried again with the next command."
+_PARKED_HINT = (
+    "Nothing was run. More open files of this user are on their way between processes than one may have open "
+    "(`ulimit -n`): something sends them and does not take them. End it, or raise that limit for the daemon."
+)
 
 
 class Held:
     """A command that a holder sees through, as the launcher knows processes."""
 
-    def __init__(self, pid: int, line: Line, *, is_first: bool = False) -> None:
+    def __init__(self, pid: int, line: Line, *, is_first: bool = False, brood: Brood | None = None) -> None:
         self.pid = pid
+        self._brood = brood
+        if brood is not None:
+            brood.add(pid)
         self._is_first = is_first
         """Whether all of the command ends with its holder: it is the first process of a namespace."""
         self.returncode: int | None = None
@@ -76,6 +90,13 @@ class Held:
         # Where nothing keeps a command in, it can take the line from its holder and say what it likes.
         self.returncode = int(ending) if told and ending.removeprefix(b"-").isdigit() else -signal.SIGKILL
 
+    def close(self) -> None:
+        """Hang up: whatever it still has to end, it ends."""
+        self.line.close()
+        if self._brood is not None:
+            self._brood.remove(self.pid)
+        orphans.collect()
+
     def signal(self, number: int) -> bool:
         """Ask it to end all, or to do so at once, or nothing (0); False if it is over."""
         if self.returncode is not None:
@@ -90,28 +111,64 @@ class Held:
         return True
 
 
+class Brood:
+    """A helper and the holders it has forked, by their numbers, for as long as commands may descend from them.
+
+    Without a lock: any thread may hang up on a holder, also in the middle of something else, when what is not used any
+    more is cleared away.
+    """
+
+    def __init__(self, helper: int) -> None:
+        self.helper = helper
+        self._holders: set[int] = set()
+        self._is_left = False
+        APART.add(helper)
+        orphans.watch(helper)
+
+    def add(self, holder: int) -> None:
+        """One more, which may outlive the helper."""
+        self._holders.add(holder)
+        APART.add(holder)
+        orphans.watch(holder)
+
+    def remove(self, holder: int) -> None:
+        """Nobody listens to it any more."""
+        self._holders.discard(holder)
+        APART.discard(holder)
+        self._forget()
+
+    def leave(self) -> None:
+        """The helper is dead, or will be; some of what it forked may go on."""
+        self._is_left = True
+        self._forget()
+
+    def _forget(self) -> None:
+        if self._is_left and not self._holders:
+            APART.discard(self.helper)
+
+
 class Helper:
     """One for a ladder; any thread may ask."""
 
     def __init__(self) -> None:
         self._door: socket.socket | None = None
-        self._pid = 0
+        self._brood: Brood | None = None
         self._owner = os.getpid()
         self._lock = threading.Lock()
 
     def start(
         self, order: Mapping[str, object], *, cwd: Path, streams: Sequence[int], more: Sequence[int] = ()
     ) -> Held:
-        """A holder for an order, which waits for leave; raises `OSError` if there is none to be had.
+        """A holder for an order, which waits for leave.
 
-        The streams are what the command writes to, twice, and what it reads, if that is anything.
+        The streams are what the command writes to, twice, and what it reads, if that is anything. Raises `OSError` if
+        there is none to be had, and `Unavailable` if the helper is there and could not be asked.
         """
         folder = os.open(cwd, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             written = _written({**order, "reads": len(streams) > _WRITES})
             try:
-                pid, line = self._ask([written, folder, *streams, *more])
-                return Held(pid, line, is_first=order["enclosure"] is not None)
+                return self._ask([written, folder, *streams, *more], is_first=order["enclosure"] is not None)
             finally:
                 os.close(written)
         finally:
@@ -122,33 +179,40 @@ class Helper:
         with self._lock:
             self._hang_up()
 
-    def _ask(self, descriptors: Sequence[int]) -> tuple[int, Line]:
+    def _ask(self, descriptors: Sequence[int], *, is_first: bool) -> Held:
         answer = b""
         for _ in range(_ATTEMPTS):
             line = Line()
-            with self._lock:
-                answer = self._try([descriptors[0], line.theirs.fileno(), *descriptors[1:]])
-            line.theirs.close()
-            if answer.isdigit():
-                return int(answer), line
+            try:
+                with self._lock:
+                    answer = self._try([descriptors[0], line.theirs.fileno(), *descriptors[1:]])
+                    if answer.isdigit():
+                        line.theirs.close()
+                        return Held(int(answer), line, is_first=is_first, brood=self._brood)
+            except BaseException:
+                line.close()
+                raise
             line.close()  # whoever was forked for it ends before it begins
         raise OSError(f"no process could be made: {answer.decode() or 'the helper does not answer'}")
 
     def _try(self, descriptors: list[int]) -> bytes:
         """What the helper says, in words if it failed; nothing if it is gone, and then the next one is a new one."""
         try:
-            if self._door is None or self._owner != os.getpid():
-                self._hang_up()
-                self._door, self._pid = _start()
-                APART.add(self._pid)
-                self._owner = os.getpid()
-            socket.send_fds(self._door, [b"o"], descriptors)
-            answer = self._hear(self._door)
+            door = self._reach()
+            _hand_over(door, descriptors)
+            answer = self._hear(door)
         except OSError:
             answer = b""
         if not answer:
             self._hang_up()
         return answer
+
+    def _reach(self) -> socket.socket:
+        if self._door is None or self._owner != os.getpid():
+            self._hang_up()
+            self._door, pid = _start()
+            self._brood, self._owner = Brood(pid), os.getpid()
+        return self._door
 
     def _hear(self, door: socket.socket) -> bytes:
         poll = select.poll()
@@ -158,18 +222,35 @@ class Helper:
         return door.recv(_LONGEST)
 
     def _wake(self) -> None:
-        with suppress(OSError):
-            os.kill(self._pid, signal.SIGCONT)
+        if self._brood is not None:
+            with suppress(OSError):
+                os.kill(self._brood.helper, signal.SIGCONT)
 
     def _hang_up(self) -> None:
         if self._door is not None:
             self._door.close()
             self._door = None
-            APART.discard(self._pid)
             self._wake()  # one that is stopped would not notice
+        if self._brood is not None:
+            self._brood.leave()
+            self._brood = None
+        orphans.collect()
 
     def __del__(self) -> None:
         self._hang_up()
+
+
+def _hand_over(door: socket.socket, descriptors: list[int]) -> None:
+    """Send an order; raises `OSError` if the helper is gone, or takes nothing, and `Unavailable` if we cannot send."""
+    try:
+        socket.send_fds(door, [b"o"], descriptors)
+    except OSError as problem:
+        if isinstance(problem, TimeoutError) or problem.errno in _GONE:
+            raise
+        # The helper lives, and so do its holders: whoever brought this about must not have it dropped.
+        hint = _PARKED_HINT if problem.errno == errno.ETOOMANYREFS else _HINT
+        said = f"The sandbox could not be asked to start a command: {problem.strerror}."
+        raise Unavailable(said, hint=hint, code="sandbox_failed") from problem
 
 
 def _start() -> tuple[socket.socket, int]:

@@ -18,6 +18,7 @@ _PASSING = frozenset(
         errno.ENOBUFS,
         errno.EAGAIN,
         errno.EIO,
+        errno.ETOOMANYREFS,
     )
 )
 _WORDS = (*map(os.strerror, _PASSING), "does not answer", "does not start", "Cannot fork")

@@ -65,7 +65,7 @@ class Wrapped:
         def start(cwd: Path, streams: Sequence[int]) -> Held:
             whole = {**order, "argv": list(self.argv), "env": self.env}
             self._held = held = helper.start(whole, cwd=cwd, streams=streams, more=self.pass_fds)
-            self.until_over.callback(held.line.close)
+            self.until_over.callback(held.close)
             return held
 
         self.start = start
