@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import AsyncIterator, Callable
+from itertools import count
 from typing import Any
 
 import msgspec
@@ -431,6 +432,20 @@ async def test_the_same_user_needs_no_token_under_auto_and_needs_it_under_token(
         assert (await house.get("/touch")).status == 401
     async with open_house(auth="auto", exposed=True, peers=own) as house:
         assert (await house.get("/touch")).status == 401
+
+
+async def test_who_is_at_the_other_end_is_looked_for_only_where_that_decides() -> None:
+    """A look takes a millisecond or more, and all wait: who brings a token, or is refused anyway, needs none."""
+    looks = count()
+    async with open_house(auth="auto", peers=PeerCheck(patience_s=1e9, clock=lambda: float(next(looks)))) as house:
+        before = next(looks)
+        assert (await house.get("/healthz")).status == 200
+        assert (await house.get("/touch", BEARER)).status == 200
+        assert (await house.get("/touch", "Authorization: Bearer wrong")).status == 401
+        assert (await house.say("GET /touch", "Host: evil.example")).status == 403
+        assert next(looks) == before + 1
+        assert (await house.get("/touch")).status == 200
+        assert next(looks) > before + 2
 
 
 @pytest.mark.threat("T5")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import functools
 import os
 import shutil
 import signal
@@ -17,9 +19,13 @@ from pathlib import Path
 
 import pytest
 
-from agi.sandbox.survivors import CHILD_MARKER
+from agi.sandbox.base import Confinement, RungName
+from agi.sandbox.cell import Cell
+from agi.sandbox.ladder import Ladder
+from agi.sandbox.survivors import APART, CHILD_MARKER
 from agi.server import peer
-from agi.server.peer import Address, PeerCheck, Row, ask_kernel, read_tables
+from agi.server.peer import Address, OtherEnd, PeerCheck, Row, ask_kernel, read_tables
+from agi.workspace.launching import launch
 from agi.workspace.processes import child_environment
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the kernel's tables are read on Linux only")
@@ -260,6 +266,282 @@ def test_who_cannot_be_looked_into_is_not_let_in() -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
+@pytest.mark.threat("T9")
+@pytest.mark.parametrize(
+    ("rung", "way"),
+    [
+        ("landlock", "as ever"),
+        ("landlock", "its helper killed"),
+        ("landlock", "its helper and its holder killed"),
+        ("landlock", "its helper let go"),
+        ("none", "its helper killed"),
+        ("none", "its helper let go"),
+    ],
+)
+async def test_a_command_that_has_dropped_its_mark_is_known(rung: RungName, way: str, tmp_path: Path) -> None:
+    """Its holder is, as long as it lives, and on Landlock the command itself: nobody gets rid of a filter."""
+    ladder = ladder_of_its_own(rung)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(20)
+        port = listener.getsockname()[1]
+        command = ["/usr/bin/env", "-i", "A=b", bash(), "-c", f"exec 3<>/dev/tcp/127.0.0.1/{port}; exec sleep 60"]
+        cell = Cell(ladder, Confinement(workspace=tmp_path, network="on"))
+        launched = launch(command, cwd=tmp_path, env=ENV, on_bytes=lambda *_: None, cell=cell)
+        try:
+            ours, _ = await asyncio.to_thread(listener.accept)
+            (inner,) = children(launched.pid)
+            helper = parent(launched.pid)
+            assert {helper, launched.pid} <= APART
+            if way == "its helper let go":
+                ladder.close()
+            if "killed" in way:
+                os.kill(helper, signal.SIGKILL)
+            if "holder" in way:
+                os.kill(launched.pid, signal.SIGKILL)
+            for gone in {"as ever": [], "its helper and its holder killed": [helper, launched.pid]}.get(way, [helper]):
+                wait_until(functools.partial(is_over, gone))
+            with ours:
+                found = PeerCheck().accept(*addresses(ours))
+                assert found is not None
+                assert not PeerCheck().is_outside(found)
+                # Where its holder lives, it is known for our own.
+                assert PeerCheck().standing(found) == ("apart" if "holder" in way else "unknown")
+        finally:
+            with contextlib.suppress(OSError):
+                os.kill(inner, signal.SIGKILL)
+            await launched.end(0.5)
+            launched.close()
+            ladder.close()
+    assert not {helper, launched.pid} & APART
+
+
+OTHER_DAEMON = """
+import asyncio, os, sys
+from pathlib import Path
+from agi.sandbox.base import Confinement
+from agi.sandbox.cell import Cell
+from agi.sandbox.ladder import Ladder
+from agi.workspace.processes import child_environment, run_command
+
+env, folder = child_environment(os.environ, os.getpid()), Path(sys.argv[1]).resolve()
+ladder = Ladder(env, tried=["landlock"])
+cell = Cell(ladder, Confinement(workspace=folder, network="on"))
+ran = asyncio.run(
+    run_command(sys.argv[2], cwd=folder, timeout_s=60, env=env, on_output=lambda *_: None, cell=cell)
+)
+ladder.close()
+print(ran.stdout.head, end="")
+"""
+
+
+@pytest.mark.threat("T9")
+def test_a_command_of_another_daemon_needs_the_token_on_landlock_too(tmp_path: Path) -> None:
+    """It has no process namespace, no mark of anybody's, and none of our processes above it."""
+    ladder_of_its_own("landlock").close()
+    with daemon() as port:
+        request = f"GET /v1/sessions HTTP/1.1\\r\\nHost: localhost:{port}\\r\\n\\r\\n"
+        script = f"exec 3<>/dev/tcp/127.0.0.1/{port}; printf '{request}' >&3; head -c 12 <&3"
+        command = f'env -i A=b {bash()} -c "{script}"'
+        other = [sys.executable, "-c", OTHER_DAEMON, str(tmp_path), command]
+        plain = ["sh", "-c", f"exec {command}"]
+        assert subprocess.run(plain, capture_output=True, check=True).stdout == b"HTTP/1.1 200"
+        assert subprocess.run(other, capture_output=True, check=True).stdout == b"HTTP/1.1 401"
+        assert subprocess.run(plain, capture_output=True, check=True).stdout == b"HTTP/1.1 200"
+
+
+SHUT_IN = """
+import ctypes, os, platform, subprocess, sys
+from agi.sandbox.kernel import _Program, load_filter
+from agi.sandbox.seccomp import Sockets, build_filter
+
+def shut_in(promised=True):
+    program = build_filter(platform.machine(), Sockets(internet=True, unix=True))
+    if promised:
+        load_filter(program)
+    else:  # as those may who have power
+        loaded = _Program(len(program) // 8, program)
+        assert not ctypes.CDLL(None).prctl(22, 2, ctypes.byref(loaded), 0, 0)
+"""
+
+HOLDER = """
+import time
+from agi.sandbox.kernel import _prctl
+how, fd, more = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+if os.fork():
+    os._exit(0)
+os.setsid()
+if how == "promise":
+    _prctl(38, 1)
+elif how != "nothing":
+    shut_in(promised=how == "both")
+for _ in range(more):
+    os.dup(fd)
+print(os.getpid(), flush=True)
+time.sleep(60)
+"""
+
+
+@contextlib.contextmanager
+def held_by_another(how: str, held: socket.socket | int, more: int = 0) -> Iterator[int]:
+    """A process that is nobody's, and holds a descriptor of ours, and as many more as it is told; its number."""
+    fd = held if isinstance(held, int) else held.fileno()
+    arguments = [how, str(fd), str(more)]
+    command = [sys.executable, "-c", SHUT_IN + HOLDER, *arguments]
+    with subprocess.Popen(command, pass_fds=[fd], stdout=subprocess.PIPE) as started:
+        assert started.stdout is not None
+        pid = int(started.stdout.readline())
+        started.wait()
+        try:
+            yield pid
+        finally:
+            os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("more", [0, 20])
+@pytest.mark.parametrize(
+    ("how", "standing"), [("nothing", "outside"), ("promise", "outside"), ("filter", "outside"), ("both", "apart")]
+)
+def test_a_filter_that_cannot_be_shed_is_what_commands_have(how: str, standing: str, more: int) -> None:
+    """Services with one of the two are let in; with both it could be a command, however few descriptors it has."""
+    if how == "filter" and os.getuid() != 0:
+        pytest.skip("needs root, to have a filter without the promise")
+    with connection() as (ours, client), held_by_another(how, client, more):
+        client.close()
+        found = PeerCheck().accept(*addresses(ours))
+        assert found is not None
+        assert PeerCheck().is_outside(found) == (standing == "outside")
+        assert PeerCheck().standing(found) == standing
+
+
+FIRST = """
+shut_in()
+SERVER = '''
+import socket
+from agi.server.peer import PeerCheck
+with socket.create_server(("127.0.0.1", 0)) as listener:
+    print(listener.getsockname()[1], flush=True)
+    for _ in range(2):
+        ours, _ = listener.accept()
+        check = PeerCheck()
+        print(check.standing(check.accept(ours.getsockname(), ours.getpeername())), flush=True)
+'''
+with subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE) as server:
+    port = int(server.stdout.readline())
+    client = [sys.argv[1], "-c", f"exec 3<>/dev/tcp/127.0.0.1/{port}; exec sleep 60"]
+    for before in (None, shut_in):
+        with subprocess.Popen(client, preexec_fn=before) as started:
+            print(server.stdout.readline().decode().strip(), flush=True)
+            started.kill()
+"""
+
+
+def test_a_filter_that_all_of_a_container_has_says_nothing() -> None:
+    """What the first process there has, everybody has; a command has one more."""
+    unshare = shutil.which("unshare")
+    if os.getuid() != 0 or unshare is None:
+        pytest.skip("needs root and unshare, to make a container of a kind")
+    command = [unshare, "--pid", "--fork", "--mount-proc", sys.executable, "-c", SHUT_IN + FIRST, bash()]
+    said = subprocess.run(command, capture_output=True, timeout=60, check=True).stdout.split()
+    assert said == [b"outside", b"apart"]
+
+
+class Ticking:
+    """A clock that goes on with each look at it: it counts how much was done."""
+
+    def __init__(self, tick: float = 1.0) -> None:
+        self.now, self.tick = 0.0, tick
+
+    def __call__(self) -> float:
+        self.now += self.tick
+        return self.now
+
+
+@pytest.mark.threat("T9")
+def test_what_cannot_be_let_in_has_its_descriptors_left_alone() -> None:
+    """A command may have thousands of them in each of its processes, and the daemon stands still while it reads."""
+    with connection() as (ours, _), open(os.devnull, "rb") as null:
+        ends = addresses(ours)
+        with contextlib.ExitStack() as decoys:
+            for _ in range(3):
+                decoys.enter_context(held_by_another("both", null.fileno(), 900))
+            work = Ticking()
+            assert PeerCheck(patience_s=1e9, clock=work).same_user(*ends)
+        with contextlib.ExitStack() as others:
+            for _ in range(3):
+                others.enter_context(held_by_another("nothing", null.fileno(), 900))
+            more_work = Ticking()
+            assert PeerCheck(patience_s=1e9, clock=more_work).same_user(*ends)
+        assert more_work.now - work.now > 2000
+
+
+@pytest.mark.threat("T9")
+def test_a_look_that_takes_too_long_proves_nothing() -> None:
+    """Who it was is not known then; the next one is looked for all the same."""
+    with connection() as (ours, _):
+        clock = Ticking(1.0)
+        check = PeerCheck(clock=clock)
+        assert not check.same_user(*addresses(ours))
+        clock.tick = 0.0
+        assert check.same_user(*addresses(ours))
+
+
+@pytest.mark.threat("T9")
+def test_looks_that_find_nobody_to_let_in_take_a_limited_time_together() -> None:
+    """A command that connects a thousand times at once does not have the daemon stand still as many times as long."""
+    with connection() as (ours, client), held_by_another("both", client, 300):
+        client.close()
+        clock = Ticking()
+        check = PeerCheck(patience_s=1e9, clock=clock)
+        found = check.accept(*addresses(ours))
+        assert found is not None
+        assert check.standing(found) == "apart"
+        one = clock.now
+
+        check = PeerCheck(patience_s=one * 5, clock=clock)
+        found_each_time = [check.standing(found) for _ in range(40)]
+        assert (found_each_time[0], found_each_time[-1]) == ("apart", "unknown")
+        clock.now += one * 5 * 40
+        assert check.standing(found) == "apart"
+
+
+def test_looks_that_let_somebody_in_may_be_as_many_as_there_are_clients() -> None:
+    """Only what was in vain counts; and when too much was, one who is found quickly enough is let in all the same."""
+    with connection() as (ours, _), connection() as (theirs, other), held_by_another("both", other, 300):
+        other.close()
+        clock = Ticking()
+        check = PeerCheck(patience_s=1e9, clock=clock)
+        assert check.same_user(*addresses(ours))
+        one = clock.now
+
+        check = PeerCheck(patience_s=one * 5, clock=clock)
+        assert all(check.same_user(*addresses(ours)) for _ in range(40))
+        clock.tick = one * 10
+        assert not any(check.same_user(*addresses(theirs)) for _ in range(10))
+        clock.tick = 0.0
+        assert check.same_user(*addresses(ours))
+
+
+def test_the_other_end_is_looked_for_when_that_is_asked_and_once() -> None:
+    """One who brings the token, or asks whether we are there, costs no search."""
+    with connection() as (ours, _):
+        clock = Ticking()
+        check = PeerCheck(patience_s=1e9, clock=clock)
+        end = OtherEnd(check, check.accept(*addresses(ours)))
+        made = clock.now
+        assert end.is_outside()
+        looked = clock.now
+        assert looked > made
+        assert end.is_outside()
+        assert end.is_known()
+        assert clock.now == looked
+
+
+def test_an_other_end_that_is_nobodys_is_neither_outside_nor_known() -> None:
+    """Without a check, or without a row, nothing is proved."""
+    assert not OtherEnd(None, None).is_outside()
+    assert not OtherEnd(PeerCheck(), None).is_known()
+
+
 def test_the_marker_is_one_variable_with_the_daemons_pid() -> None:
     """The launcher puts it into the environment of every command."""
     assert child_environment({}, 42)[CHILD_MARKER] == "42"
@@ -278,6 +560,31 @@ def children(pid: int) -> list[int]:
 
 def state(pid: int) -> str:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]
+
+
+def parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()[1])
+
+
+def is_over(pid: int) -> bool:
+    try:
+        return state(pid) in "ZX"
+    except OSError:
+        return True
+
+
+def bash() -> str:
+    return shutil.which("bash") or pytest.skip("needs bash, which opens connections by itself")
+
+
+ENV = child_environment(os.environ, os.getpid())
+
+
+def ladder_of_its_own(rung: RungName) -> Ladder:
+    ladder = Ladder(ENV, "off") if rung == "none" else Ladder(ENV, tried=[rung])
+    if ladder.rung.name != rung:
+        pytest.skip(f"{rung} does not work here: {'; '.join(ladder.rung.why)}")
+    return ladder
 
 
 @contextlib.contextmanager

@@ -24,10 +24,14 @@ from agi.server import refusals
 from agi.server.access import AccessLine, printable
 from agi.server.asgi import ASGIApp, ClientGone, Message, Receive, Scope, Send
 from agi.server.passes import Pass, Passes
+from agi.server.peer import OtherEnd
 from agi.server.refusals import NO_STORE, SECURITY_HEADERS, Header, Refusal
 
 FACTS = "agi"
-"""Name of the scope extension with the connection's facts: `absolute`, `peer`, `abort`."""
+"""Name of the scope extension with the connection's facts: `absolute`, `peer`, `abort`.
+
+Who the peer is takes a search, so it is asked only where nothing else decides.
+"""
 
 HEALTH_PATH = "/healthz"
 PAGE_PATHS = ("/", "/web/")
@@ -94,6 +98,11 @@ class Exchange:
         """Let the application know more of this request."""
         self.facts.update(facts)
         self.scope["extensions"] = {**(self.scope.get("extensions") or {}), FACTS: self.facts}
+
+    @property
+    def peer(self) -> OtherEnd:
+        """Who is at the other end, if the server can tell."""
+        return self.facts.get("peer") or OtherEnd(None, None)
 
     @property
     def is_http(self) -> bool:
@@ -300,7 +309,7 @@ class Guard:
             return self._judge_sign_in(exchange)
         if exchange.is_http and KEY_HEADER in exchange.said:
             return self._judge_pass(exchange)
-        if self._trusts_peers and not _is_script(exchange) and exchange.facts.get("peer") == "outside":
+        if self._trusts_peers and not _is_script(exchange) and exchange.peer.is_outside():
             exchange.how = "peer"
             return None
         if not exchange.is_http and exchange.scope["path"] in (STREAMS_PATH, *PROVED_INSIDE):
@@ -335,7 +344,7 @@ class Guard:
 
         A browser that is packaged with processes of its own is let in: no command has the code.
         """
-        if self._trusts_peers and exchange.facts.get("peer") not in ("outside", "apart"):
+        if self._trusts_peers and not exchange.peer.is_known():
             return refusals.NOT_OUTSIDE
         exchange.how = "unproved"
         exchange.tell(redeem=partial(self._redeem, exchange))

@@ -25,7 +25,7 @@ from agi.server.connection import Connection
 from agi.server.exchange import status_line
 from agi.server.guard import FACTS
 from agi.server.host import Server
-from agi.server.peer import Peer, PeerCheck, Standing
+from agi.server.peer import OtherEnd, PeerCheck
 from agi.server.refusals import Refusal
 
 if TYPE_CHECKING:
@@ -112,8 +112,7 @@ class BoundedHttp(Connection):
     def __init__(self, host: Server, door: Door) -> None:
         super().__init__(host)
         self._door, self._limits = door, door.limits
-        self._peer: Peer | None = None
-        self._standing: Standing | None = None
+        self._other_end = OtherEnd(None, None)
         self._reading: Literal["nothing", "headers", "body"] = "nothing"
         self._header_bytes = self._header_count = self._barren_bytes = 0
         self._refusal = _MALFORMED
@@ -135,7 +134,8 @@ class BoundedHttp(Connection):
         super().connection_made(transport)
         self._door.silent[self] = None
         if self._door.peers is not None and self.client is not None and self.server is not None:
-            self._peer = self._door.peers.accept(self.server, self.client)
+            peer = self._door.peers.accept(self.server, self.client)
+            self._other_end = OtherEnd(self._door.peers, peer)
         self._wait_for("headers")
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -291,19 +291,9 @@ class BoundedHttp(Connection):
     def _facts(self) -> dict[str, Any]:
         return {
             "absolute": not self.url.startswith(b"/"),
-            "peer": self._standing_of_peer(),
+            "peer": self._other_end,
             "abort": self.transport.abort,
         }
-
-    def _standing_of_peer(self) -> Standing:
-        """Searched for once a connection, when a request first comes without a credential of its own."""
-        if self._peer is None or self._door.peers is None:
-            return "unknown"
-        if self._standing is None:
-            if any(name in (b"authorization", b"x-agi-key") for name, _ in self.headers):
-                return "unknown"
-            self._standing = self._door.peers.standing(self._peer)
-        return self._standing
 
     def _is_answering(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete

@@ -2,8 +2,9 @@
 
 The kernel is asked, never the client. A socket-diagnostics request finds the one row in about 20 µs; where a kernel
 lacks it, the same row is read from `/proc/net/tcp` and `/proc/net/tcp6`, which takes milliseconds. Whatever cannot be
-proved is no: a row that is missing, half closed or without an inode, a socket that nobody is seen to hold, a kernel
-other than Linux. What follows from the answer is the guard's business. May import: sandbox.
+proved is no: a row that is missing, half closed or without an inode, a socket that nobody is seen to hold, a search
+that takes too long, a kernel other than Linux. What follows from the answer is the guard's business. May import:
+sandbox.
 """
 
 from __future__ import annotations
@@ -12,20 +13,36 @@ import os
 import socket
 import struct
 import sys
+import time
+from collections.abc import Callable
 from typing import Literal
 
 import msgspec
 
 Address = tuple[str, int]
 Standing = Literal["outside", "apart", "unknown"]
-"""No command; in process namespaces of its own, as in a container, or a command of another daemon; may be a command."""
+"""No command; what cannot be told from a command of some daemon, as a program in a container; anything else."""
+
+PATIENCE_S = 0.25
+"""How long one look may take: all connections stand still meanwhile. Fifteen times what 670 processes took, and little
+enough to pass for a slow answer."""
+_LOOKS_IN_VAIN = 4
+"""How many such looks may find nobody to let in. Who causes one can cause a thousand at once: each connection does."""
+_REGAINED = 0.1
+"""Which part of the time that goes by counts as not spent in vain again."""
+_LEAST = 0.01
+"""Which part of its time a look has in any case: enough for one who has just been started, as most clients are."""
 
 _ESTABLISHED = 1
 _OVERFLOW_UID = 65534
 _V4_MAPPED = bytes(10) + b"\xff\xff"
 _ATTEMPTS = 5
-_PARENT, _NUMBERS = "PPid", "NSpid"
-"""Words of `/proc/PID/status`, which everybody may read."""
+_FIRST = 1
+_FILTERED = 2
+"""How `/proc/PID/status` says that system calls are filtered."""
+_STATUS_BYTES = 1 << 16
+_FEW = 8
+"""So many descriptors cost as much to read as what everybody may know of a process."""
 
 _NETLINK_SOCK_DIAG = 4
 _SOCK_DIAG_BY_FAMILY = 20
@@ -60,13 +77,15 @@ class Peer(msgspec.Struct, frozen=True):
 class PeerCheck:
     """Tells whether the kernel proves the other end to be the same user, and who holds it to be no command."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, patience_s: float = PATIENCE_S, clock: Callable[[], float] = time.monotonic) -> None:
         self._diag_answers = False
+        self._patience_s, self._clock = patience_s, clock
+        self._in_vain, self._in_vain_at = 0.0, clock()
 
     def same_user(self, server: Address, client: Address) -> bool:
-        """The whole question at once: `accept`, then `standing`."""
+        """The whole question at once: `accept`, then `is_outside`."""
         peer = self.accept(server, client)
-        return peer is not None and self.standing(peer) == "outside"
+        return peer is not None and self.is_outside(peer)
 
     def accept(self, server: Address, client: Address) -> Peer | None:
         """The other end if it belongs to this user; to be asked when the connection is accepted."""
@@ -83,15 +102,37 @@ class PeerCheck:
             return None
         return Peer(server, client, row.inode)
 
-    def standing(self, peer: Peer) -> Standing:
-        """Where the one who holds that end stands; takes a millisecond or more, so ask once a connection.
+    def is_outside(self, peer: Peer) -> bool:
+        """Whether the one who holds that end is seen to be no command; takes up to some milliseconds."""
+        return self._look_for(peer, far=False) == "outside"
 
-        The row is looked up again afterwards: were the holder a command that sent its request and left while we
-        searched, the socket would no longer be established.
+    def standing(self, peer: Peer) -> Standing:
+        """Where the one who holds that end stands: also those are looked for who cannot be told from commands."""
+        return self._look_for(peer, far=True)
+
+    def _look_for(self, peer: Peer, *, far: bool) -> Standing:
+        began = self._clock()
+        found = self._standing_by(peer, far=far, until=began + self._time_for_one(began))
+        if found != "outside":
+            self._in_vain += self._clock() - began
+        return found
+
+    def _time_for_one(self, now: float) -> float:
+        """How long the next look may take: less, when too much time went by in vain of late."""
+        self._in_vain = max(self._in_vain - _REGAINED * (now - self._in_vain_at), 0.0)
+        self._in_vain_at = now
+        left = _LOOKS_IN_VAIN * self._patience_s - self._in_vain
+        return max(min(left, self._patience_s), _LEAST * self._patience_s)
+
+    def _standing_by(self, peer: Peer, *, far: bool, until: float) -> Standing:
+        """The row is looked up again afterwards.
+
+        Were the holder a command that sent its request and left while we searched, the socket would no longer be
+        established.
         """
         try:
-            found = _standing_of_holder(peer.inode)
-        except OSError:
+            found = Look(peer.inode, self._clock, until=until).standing(far=far)
+        except (OutOfTime, OSError):
             return "unknown"
         return found if self.accept(peer.server, peer.client) == peer else "unknown"
 
@@ -103,6 +144,33 @@ class PeerCheck:
             # "No such socket" and "no such service" are the same answer until the service has answered once.
             row = read_tables(local, remote)
         return row
+
+
+class OtherEnd:
+    """The other end of one connection: who holds it is looked for when that is first asked, and then kept."""
+
+    __slots__ = ("_check", "_found", "_is_whole", "_peer")
+
+    def __init__(self, check: PeerCheck | None, peer: Peer | None) -> None:
+        self._check, self._peer = check, peer
+        self._found: Standing | None = None
+        self._is_whole = False
+
+    def is_outside(self) -> bool:
+        """Whether it is this user's, and seen to be no command."""
+        if self._check is None or self._peer is None:
+            return False
+        if self._found is None:
+            self._found = "outside" if self._check.is_outside(self._peer) else "unknown"
+        return self._found == "outside"
+
+    def is_known(self) -> bool:
+        """Whether it is this user's, and neither a known command nor hidden; what cannot be told from one passes."""
+        if self._check is None or self._peer is None:
+            return False
+        if self._found != "outside" and not self._is_whole:
+            self._found, self._is_whole = self._check.standing(self._peer), True
+        return self._found != "unknown"
 
 
 def ask_kernel(local: Address, remote: Address) -> Row | None:
@@ -177,54 +245,155 @@ def _in_hex(address: bytes, port: int) -> str:
     return "".join(f"{word:08X}" for word in words) + f":{port:04X}"
 
 
-def _standing_of_holder(inode: int) -> Standing:
-    """Where the one who holds a socket stands; not being found among commands would prove nothing.
-
-    The newest processes are looked at first, since most clients are new, and this one last: it may share a socket with
-    a command it has just started.
-    """
-    own = os.getpid()
-    others = sorted((int(name) for name in os.listdir("/proc") if name.isdigit() and name != str(own)), reverse=True)
-    for pid in (*others, own):
-        if _holds(pid, inode):
-            return "outside" if pid == own else _standing_of(pid, own)
-    return "unknown"
+class OutOfTime(Exception):
+    """A look took too long."""
 
 
-def _standing_of(pid: int, daemon: int) -> Standing:
-    depth = _status(daemon).get(_NUMBERS)
-    if depth is None or _may_be_marked(pid) or not _descends_elsewhere(pid, daemon):
-        return "unknown"
-    return "outside" if _status(pid).get(_NUMBERS) == depth else "apart"
+class Look:
+    """One search for the one who holds a socket; not being found among commands would prove nothing."""
+
+    def __init__(self, inode: int, clock: Callable[[], float], *, until: float) -> None:
+        self._target = f"socket:[{inode}]"
+        self._clock, self._until = clock, until
+        self._own = os.getpid()
+        self._depth = _numbers(_status(self._own))
+        self._counts_are_told = os.stat("/proc/self/fd").st_size > 0
+        self._shared_filters: int | None = None
+
+    def standing(self, *, far: bool) -> Standing:
+        """Where the holder stands; with `far` those are looked into as well who cannot be outside.
+
+        The newest processes are looked at first, since most clients are new, and this one last: it may share a socket
+        with a command it has just started. What nobody is let in for is not read before all else has been: commands may
+        have as many descriptors as they like. So somebody outside is enough, whoever else shares the socket with him.
+        """
+        if not self._depth:
+            return "unknown"
+        numbers = (int(name) for name in os.listdir("/proc") if name.isdigit())
+        others = sorted((pid for pid in numbers if pid != self._own), reverse=True)
+        passed_over: list[int] = []
+        for pid in (*others, self._own):
+            if self._holds(pid, unless=passed_over):
+                return self._standing_of(pid)
+        found = (pid for pid in passed_over if far and self._holds(pid))
+        return next(map(self._standing_of, found), "unknown")
+
+    def _standing_of(self, pid: int) -> Standing:
+        if pid == self._own:
+            return "outside"
+        if not self._is_nobodys(pid):
+            return "unknown"
+        return "outside" if self._could_be_outside(pid) else "apart"
+
+    def _is_nobodys(self, pid: int) -> bool:
+        """Whether a process carries no daemon's mark and does not descend from this one."""
+        return not _may_be_marked(pid) and self._descends_elsewhere(pid)
+
+    def _could_be_outside(self, pid: int) -> bool:
+        """Whether a process has nothing that all commands in a sandbox have, and that nobody gets rid of.
+
+        That is a process namespace of one's own, or, on the rung that has none, a filter of system calls and the
+        promise that makes filters last. A filter that the first process here has, as in a container, says nothing.
+        """
+        status = _status(pid)
+        if _numbers(status) != self._depth:
+            return False
+        if _number(status, b"NoNewPrivs") == 0:
+            return True
+        filters = _filters(status)
+        return not filters or filters <= self._filters_of_first()
+
+    def _filters_of_first(self) -> int:
+        if self._shared_filters is None:
+            self._shared_filters = _filters(_status(_FIRST))
+        return self._shared_filters
+
+    def _descends_elsewhere(self, pid: int) -> bool:
+        """Whether neither the daemon nor what it has commands forked from is above a process."""
+        from agi.sandbox.survivors import APART  # late: most clients bring the token
+
+        ours = {self._own, *APART}
+        for _ in range(_ATTEMPTS):
+            above = pid
+            while above and above not in ours:
+                self._take_time()
+                parent = _number(_status(above), b"PPid")
+                if parent is None:
+                    break  # it has just ended, and what it left has another parent now
+                above = parent
+            else:
+                return not above
+        return False
+
+    def _holds(self, pid: int, *, unless: list[int] | None = None) -> bool:
+        """Whether a process is seen to hold the socket; with `unless`, one that cannot be outside is only noted there.
+
+        That is asked of those with many descriptors: a few are read as quickly as the answer is.
+        """
+        self._take_time()
+        try:
+            folder = os.open(f"/proc/{pid}/fd", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            if unless is not None and not self._has_few(folder) and not self._could_be_outside(pid):
+                unless.append(pid)
+                return False
+            with os.scandir(folder) as entries:
+                return any(self._is_it(entry.name, folder) for entry in entries)
+        except OSError:
+            return False  # it has just ended
+        finally:
+            os.close(folder)
+
+    def _has_few(self, folder: int) -> bool:
+        """Whether there are few descriptors; before Linux 6.2 nobody tells, and it is always 0."""
+        return self._counts_are_told and os.fstat(folder).st_size <= _FEW
+
+    def _is_it(self, name: str, folder: int) -> bool:
+        self._take_time()
+        return _link(name, folder) == self._target
+
+    def _take_time(self) -> None:
+        if self._clock() >= self._until:
+            raise OutOfTime
 
 
-def _descends_elsewhere(pid: int, daemon: int) -> bool:
-    """Whether neither the daemon nor what it has commands forked from is above a process."""
-    from agi.sandbox.survivors import APART  # late: most clients bring the token
-
-    ours = {daemon, *APART}
-    for _ in range(_ATTEMPTS):
-        above = pid
-        while above and above not in ours:
-            parent = _status(above).get(_PARENT)
-            if parent is None:
-                break  # it has just ended, and what it left has another parent now
-            above = parent
-        else:
-            return not above
-    return False
+def _status(pid: int) -> bytes:
+    """What everybody may know of a process, in one go, since many are asked; empty if it is gone."""
+    try:
+        fd = os.open(f"/proc/{pid}/status", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        return os.read(fd, _STATUS_BYTES)
+    except OSError:
+        return b""
+    finally:
+        os.close(fd)
 
 
-def _status(pid: int) -> dict[str, int]:
-    """The parent of a process, and how many numbers it has: one for each process namespace from ours to its own."""
-    found: dict[str, int] = {}
-    for line in _read(f"/proc/{pid}/status").splitlines():
-        name, _, words = line.decode(errors="replace").partition(":")
-        if name == _PARENT:
-            found[name] = int(words)
-        elif name == _NUMBERS:
-            found[name] = len(words.split())
-    return found
+def _field(status: bytes, name: bytes) -> bytes:
+    """The words of a line. A process may choose its name, but not begin a line with it: line ends in it are spelled."""
+    _, found, rest = status.partition(b"\n" + name + b":\t")
+    return rest.partition(b"\n")[0] if found else b""
+
+
+def _number(status: bytes, name: bytes) -> int | None:
+    words = _field(status, name)
+    return int(words) if words.isdigit() else None
+
+
+def _numbers(status: bytes) -> int:
+    """How many numbers a process has: one for each process namespace from ours to its own; 0 if that is not told."""
+    return len(_field(status, b"NSpid").split())
+
+
+def _filters(status: bytes) -> int:
+    """How many filters of system calls a process has; older kernels, which have no Landlock, tell only whether any."""
+    if _number(status, b"Seccomp") != _FILTERED:
+        return 0
+    return _number(status, b"Seccomp_filters") or 1
 
 
 def _may_be_marked(pid: int) -> bool:
@@ -233,16 +402,6 @@ def _may_be_marked(pid: int) -> bool:
 
     environment = _read(f"/proc/{pid}/environ")
     return not environment or f"\0{CHILD_MARKER}=".encode() in b"\0" + environment
-
-
-def _holds(pid: int, inode: int) -> bool:
-    """Whether a process is seen to hold a socket."""
-    target = f"socket:[{inode}]"
-    try:
-        names = os.listdir(f"/proc/{pid}/fd")
-    except OSError:
-        return False
-    return any(_link(f"/proc/{pid}/fd/{name}") == target for name in names)
 
 
 def _read(path: str) -> bytes:
@@ -254,8 +413,8 @@ def _read(path: str) -> bytes:
         return b""
 
 
-def _link(path: str) -> str:
+def _link(name: str, folder: int) -> str:
     try:
-        return os.readlink(path)
+        return os.readlink(name, dir_fd=folder)
     except OSError:
         return ""
