@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+import agi
 from agi.sandbox.base import Confinement
 from agi.sandbox.cell import Cell
 from agi.sandbox.ladder import CONFINING, Ladder
@@ -48,6 +52,28 @@ def elsewhere() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="agi-", dir="/var/tmp")).resolve()
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def python_of(user: int) -> list[str]:
+    """A way to run our Python as another user; what this one runs may lie where others cannot look."""
+    if os.getuid() != 0:
+        pytest.skip("only root can be another user")
+    if shutil.which("setpriv") is None:
+        pytest.skip("setpriv is not installed")
+    become = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"]
+    name = f"python3.{sys.version_info.minor}"
+    for program in (sys.executable, *(f"{place}/{name}" for place in ("/usr/local/bin", "/usr/bin"))):
+        code = "import msgspec, subprocess, sys; subprocess.run([sys.executable, '-c', ''], check=True)"
+        tried = subprocess.run([*become, program, "-c", code], env=environment_of_another(), capture_output=True)
+        if tried.returncode == 0:
+            return [*become, program]
+    pytest.skip("no Python that another user could run")
+
+
+def environment_of_another() -> dict[str, str]:
+    """What another user's Python needs to find us."""
+    paths = [str(Path(str(module.__file__)).parents[1]) for module in (agi, msgspec)]
+    return {"PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(paths), "PYTHONDONTWRITEBYTECODE": "1", "HOME": "/"}
 
 
 def runner(rung: str, workspace: Path) -> Run:

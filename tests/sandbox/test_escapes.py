@@ -1,18 +1,17 @@
 """Ways out: each is tried on each rung that keeps commands in, as this user and as another, and refused or known."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-import msgspec
 import pytest
 
-import agi
 from agi.sandbox.ladder import CONFINING
+
+from .conftest import environment_of_another, python_of
 
 HERE = Path(__file__).parent
 OTHER_USER = 23456
@@ -47,24 +46,7 @@ def as_this_user():
 
 
 def as_another_user():
-    """A way to run our Python as another user; what this one runs may lie where others cannot look."""
-    if os.getuid() != 0:
-        pytest.skip("only root can be another user")
-    if shutil.which("setpriv") is None:
-        pytest.skip("setpriv is not installed")
-    become = ["setpriv", f"--reuid={OTHER_USER}", f"--regid={OTHER_USER}", "--clear-groups"]
-    name = f"python3.{sys.version_info.minor}"
-    for program in (sys.executable, *(f"{place}/{name}" for place in ("/usr/local/bin", "/usr/bin"))):
-        code = "import msgspec, subprocess, sys; subprocess.run([sys.executable, '-c', ''], check=True)"
-        tried = subprocess.run([*become, program, "-c", code], env=environment(), capture_output=True)
-        if tried.returncode == 0:
-            return [*become, program]
-    pytest.skip("no Python that another user could run")
-
-
-def environment():
-    paths = [str(Path(module.__file__).parents[1]) for module in (agi, msgspec)]
-    return {"PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(paths), "PYTHONDONTWRITEBYTECODE": "1", "HOME": "/"}
+    return python_of(OTHER_USER)
 
 
 @pytest.mark.threat("T15", "T32")
@@ -73,7 +55,7 @@ def environment():
 def test_every_way_out_is_refused_or_known(rung, python, folder):
     """What gets past a rung is told by the rung itself; nothing else does, and outside nothing is touched."""
     command = [*python(), str(HERE / "escaping.py"), rung, str(folder / "world")]
-    ran = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=110)
+    ran = subprocess.run(command, env=environment_of_another(), capture_output=True, text=True, timeout=110)
     if "does not work here" in ran.stderr:
         pytest.skip(ran.stderr.strip())
     assert ran.returncode == 0, ran.stderr

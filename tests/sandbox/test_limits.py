@@ -1,16 +1,20 @@
 """What a command may use up, on every rung: a runaway is stopped, and the machine does not notice."""
 
+import errno
+import json
 import os
 import resource
 import subprocess
+import sys
 import time
 
 import pytest
 
 from agi.sandbox.base import GIB, MIB, Limits
+from agi.sandbox.ladder import CONFINING
 from agi.sandbox.limits import as_shell, memory_of, threads_now, wanted
 
-from .conftest import LADDERS
+from .conftest import LADDERS, environment_of_another, python_of
 
 HOG = "python3 -c 'data = bytearray(600 << 20); print(len(data))'"
 BOMB = """python3 -c '
@@ -119,13 +123,101 @@ def test_memory_has_a_default_by_the_machine():
     assert memory_of(Limits(memory=0)) is None
 
 
-def test_no_limit_is_higher_than_our_own():
-    """Such a one could not be set."""
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    numbers = wanted(Limits(open_files=1 << 40), grouped=True)
+RAISED = """
+import json, os, resource, sys
+from agi.sandbox.base import Limits
+from agi.sandbox.ladder import Ladder
+from agi.sandbox.limits import wanted
 
-    assert numbers[resource.RLIMIT_NOFILE] == hard
-    assert numbers[resource.RLIMIT_CORE] == 0
+for kind in (resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE):
+    resource.setrlimit(kind, (1024, 4096))
+ladder = Ladder(os.environ, "off")
+ladder.rung
+ladder.close()
+numbers = wanted(Limits(open_files=1 << 40, file_size=1 << 40), grouped=True)
+print(json.dumps([resource.getrlimit(resource.RLIMIT_NOFILE), *(numbers[kind] for kind in (7, 1, 4))]))
+"""
+
+
+def test_no_limit_is_higher_than_our_own_and_of_open_files_half_is_left_to_us():
+    """A higher one could not be set. We open as many as we may, whatever we were started with."""
+    said = subprocess.run([sys.executable, "-c", RAISED], capture_output=True, text=True, check=True)
+
+    assert json.loads(said.stdout) == [[4096, 4096], 2048, 4096, 0]
+
+
+PARKING = """python3 -c '
+import array, os, socket, sys, time
+held = array.array("i", [0] * 253).tobytes()
+pairs, parked = [], 0
+try:
+    while parked < 100_000:
+        pairs.append(socket.socketpair())
+        pairs[-1][0].setblocking(False)
+        try:
+            while True:
+                pairs[-1][0].sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, held)])
+                parked += 253
+        except BlockingIOError:
+            pass
+except OSError as problem:
+    print(problem.strerror, file=open("stopped", "a"))
+until = time.monotonic() + 40
+while not os.path.exists("go on") and time.monotonic() < until:
+    time.sleep(0.01)
+'"""
+PARKED = """
+import asyncio, json, os, resource, sys
+from pathlib import Path
+from agi.errors import AgiError
+from agi.sandbox.base import Confinement
+from agi.sandbox.cell import Cell
+from agi.sandbox.ladder import Ladder
+from agi.workspace.processes import run_command
+
+rung, folder, greedy = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
+folder.mkdir()
+resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 8192))
+env = dict(os.environ)
+ladder = Ladder(env, "off") if rung == "none" else Ladder(env, tried=[rung])
+if ladder.rung.name != rung:
+    sys.exit(f"{rung} does not work here: {ladder.rung.why}")
+cell = Cell(ladder, Confinement(workspace=folder))
+
+def run(command):
+    return run_command(command, cwd=folder, timeout_s=60, env=env, on_output=lambda *_: None, cell=cell)
+
+async def main():
+    stopped = folder / "stopped"
+    parking = [asyncio.create_task(run(greedy)) for _ in range(3)]
+    while not all(task.done() for task in parking) and not (stopped.exists() and stopped.read_text().count("\\n") == 3):
+        await asyncio.sleep(0.01)
+    try:
+        said = (await run("echo fine")).stdout.head
+    except (AgiError, OSError) as problem:
+        said = str(problem)
+    (folder / "go on").touch()
+    await asyncio.gather(*parking, return_exceptions=True)
+    print(json.dumps([stopped.read_text(), said]))
+
+asyncio.run(main())
+ladder.close()
+"""
+"""A daemon, one of whose commands sends descriptors to itself and takes none of them, as many as it may."""
+
+
+@pytest.mark.threat("T35")
+@pytest.mark.parametrize("rung", [*CONFINING, "none"])
+def test_descriptors_that_commands_have_sent_and_not_taken_stop_no_other_command(elsewhere, rung):
+    """The kernel counts them for a user as a whole: commands are refused more before the daemon is."""
+    elsewhere.chmod(0o777)
+    command = [*python_of(23458), "-c", PARKED, rung, str(elsewhere / "workspace"), PARKING]
+    ran = subprocess.run(command, env=environment_of_another(), capture_output=True, text=True, timeout=110)
+    if "does not work here" in ran.stderr:
+        pytest.skip(ran.stderr.strip())
+    assert ran.returncode == 0, ran.stderr
+
+    assert json.loads(ran.stdout) == [f"{os.strerror(errno.ETOOMANYREFS)}\n" * 3, "fine\n"]
 
 
 def test_in_a_group_memory_and_processes_are_its_business():

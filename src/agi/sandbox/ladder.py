@@ -23,6 +23,7 @@ from agi.sandbox.bubblewrap import Bubblewrap
 from agi.sandbox.cgroups import Groups, find_groups
 from agi.sandbox.helper import Helper
 from agi.sandbox.landlock import Landlock, landlock_version
+from agi.sandbox.limits import raise_our_own
 from agi.sandbox.namespaces import find_namespaces
 from agi.sandbox.plain import Plain
 from agi.sandbox.syscalls import PROCESSORS
@@ -121,8 +122,10 @@ class Ladder:
 
     def _look(self) -> tuple[Rung, Wrapper]:
         if self._found is None:
-            if self._groups is None and sys.platform == "linux":
-                self._groups = find_groups()
+            if sys.platform == "linux":
+                raise_our_own()
+                if self._groups is None:
+                    self._groups = find_groups()
             self._found = self._compared(*self._climb())
         return self._found
 

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import os
 import resource
+from contextlib import suppress
 
 from agi.sandbox.base import GIB, Limits
 
 _MOST_MEMORY = 8 * GIB
 MORE_LIKELY_TO_GO = 500
 """Added to the score by which a machine that is out of memory chooses whom to end: commands go before the daemon."""
+
+_MOST_FILES = 1 << 20
+"""As many open files as we ask for: programs that we start may look at each number up to that."""
 
 _UNITS = {"-f": 512, "-d": 1024, "-c": 512}
 _KINDS = {
@@ -40,7 +44,8 @@ def wanted(limits: Limits, *, grouped: bool, others: int = 0) -> dict[int, int]:
     """The limits of each process, by the system's numbers; `grouped` if memory and processes are limited together.
 
     `others` is how many processes are counted that are not the command's: a user's all count as one where there is
-    no namespace. None is higher than the limit we are under ourselves, which could not be set.
+    no namespace. None is higher than the limit we are under ourselves, which could not be set; of open files
+    it is half of ours at most, see `_within_ours`.
     """
     found = {"-c": 0, "-f": limits.file_size, "-t": limits.cpu_seconds, "-n": limits.open_files}
     if not grouped:
@@ -61,9 +66,25 @@ def as_shell(numbers: dict[int, int]) -> str:
     return "\n".join(lines)
 
 
+def raise_our_own() -> None:
+    """Have this process open as many files as it may: commands get half of that at most."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        with suppress(OSError, ValueError):  # a system may give less than it says; then commands get half of less
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
 def _within_ours(kind: int, value: int) -> int:
-    hard = resource.getrlimit(kind)[1]
-    return value if hard == resource.RLIM_INFINITY else min(value, hard)
+    """What can be set, and leaves us room.
+
+    Descriptors that were sent and not yet taken are counted for a user as a whole, and nobody may send more while they
+    are more than he may have open himself. So commands that send without end stop at their own limit, some messages
+    later where several send at once; what we send then must still be within ours.
+    """
+    soft, hard = resource.getrlimit(kind)
+    most = soft // 2 if kind == resource.RLIMIT_NOFILE and soft != resource.RLIM_INFINITY else hard
+    return value if most == resource.RLIM_INFINITY else min(value, most)
 
 
 def threads_now() -> int:
