@@ -88,13 +88,18 @@ def test_without_landlock_there_is_nothing_and_that_is_said():
     assert why[1:] == [NOT_INSTALLED, "Landlock: not offered by this kernel"]
 
 
-def test_without_a_place_for_a_temporary_folder_there_is_nothing_and_that_is_said(tmp_path, monkeypatch):
-    """Whoever asks what holds is answered: nothing can be tried out there."""
+@pytest.mark.threat("T36")
+def test_without_a_place_for_a_temporary_folder_nothing_can_be_tried_and_that_is_said(tmp_path, monkeypatch):
+    """That says nothing of what would hold: a way out is named, and with it the same holds as ever."""
+    usual = Ladder(ENV).rung
     monkeypatch.setattr("agi.sandbox.scratch._USUAL", (str(tmp_path / "missing"),))
-    rung = Ladder({**ENV, "TMPDIR": ""}).rung
 
-    assert (rung.name, rung.confines) == ("none", False)
-    assert rung.why[0].startswith("namespaces: no temporary folder can be made: ")
+    refused = refused_by(Ladder({**ENV, "TMPDIR": ""}))
+
+    assert refused.code == "sandbox_failed"
+    assert "no temporary folder can be made: " in refused.message
+    assert "TMPDIR" in refused.hint
+    assert Ladder({**ENV, "TMPDIR": str(tmp_path)}).rung == usual
 
 
 def test_switched_off_is_nothing_too():

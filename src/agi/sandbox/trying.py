@@ -26,6 +26,9 @@ _HINT = (
     "Nothing was run. Make room: on the disk, in memory, or by ending what uses up files and processes. "
     "It is tried again each time."
 )
+_HINT_WHERE = (
+    "Nothing was run. Start agi with TMPDIR set to a folder that it may write to. It is tried again each time."
+)
 
 
 def try_out(wrapper: Wrapper, env: Mapping[str, str]) -> str:
@@ -34,13 +37,9 @@ def try_out(wrapper: Wrapper, env: Mapping[str, str]) -> str:
     Raises `Unavailable` if that could not be found out for a reason that passes.
     """
     sweep(env)
-    try:
-        folder = make_folder(env)
-    except OSError as error:
-        return _lasting(error, "no temporary folder can be made: ")
+    folder = _make_place(env)
     inside, outside = f"{folder}/inside", f"{folder}/outside"
     try:
-        os.mkdir(inside)
         said = _try_in(wrapper, env, inside, outside)
         if not said and os.path.exists(outside):
             return "it does not keep commands in"
@@ -51,6 +50,21 @@ def try_out(wrapper: Wrapper, env: Mapping[str, str]) -> str:
         return _lasting(error)
     finally:
         _clear(folder, inside)
+
+
+def _make_place(env: Mapping[str, str]) -> str:
+    """Where it is tried, with a workspace in it."""
+    try:
+        folder = make_folder(env)
+        try:
+            os.mkdir(f"{folder}/inside")
+        except OSError:
+            remove_folder(folder)
+            raise
+    except OSError as error:
+        hint = _HINT if is_passing(error) else _HINT_WHERE
+        raise _untried(f"no temporary folder can be made: {error}", hint) from error
+    return folder
 
 
 def _try_in(wrapper: Wrapper, env: Mapping[str, str], inside: str, outside: str) -> str:
@@ -67,8 +81,8 @@ def _lasting(error: OSError | subprocess.TimeoutExpired, what: str = "") -> str:
     return f"{what}{error}"
 
 
-def _untried(why: str) -> Unavailable:
-    return Unavailable(f"Which sandbox works here could not be tried: {why}.", hint=_HINT, code="sandbox_failed")
+def _untried(why: str, hint: str = _HINT) -> Unavailable:
+    return Unavailable(f"Which sandbox works here could not be tried: {why}.", hint=hint, code="sandbox_failed")
 
 
 def _clear(folder: str, inside: str) -> None:
