@@ -158,7 +158,7 @@ def no_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
 def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine on which no sandbox can be tried: there is no room for it."""
 
-    def fail(env: Mapping[str, str]) -> str:
+    def fail(env: Mapping[str, str], **_: object) -> str:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(trying, "make_folder", fail)

@@ -6,9 +6,11 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import agi
 from agi.errors import Unavailable
 from agi.sandbox.ladder import Ladder
 
@@ -32,6 +34,7 @@ print(json.dumps([rung.name, rung.gaps, rung.why, rung.confines]))
 """
 """A process for which some calls do not exist: the kernel is made to say so."""
 MOUNT_SETATTR, LANDLOCK = "442", "444"
+NAMES = {"namespaces": "namespaces", "bubblewrap": "bubblewrap", "landlock": "Landlock"}
 NOT_INSTALLED = "bubblewrap: not installed where only the system's owner can change it"
 
 
@@ -129,6 +132,52 @@ def test_a_program_that_is_there_but_does_not_work_is_not_trusted(tmp_path, monk
 
     assert rung.name != "bubblewrap"
     assert why in rung.why[0]
+
+
+def mutant_of_namespaces(tmp_path, monkeypatch):
+    """Our own builder forgets to make the root read-only."""
+    package = Path(agi.__file__).parent
+    shutil.copytree(package / "sandbox", tmp_path / "agi" / "sandbox")
+    shutil.copy(package / "__init__.py", tmp_path / "agi")
+    builder = tmp_path / "agi" / "sandbox" / "enclosing.py"
+    before = builder.read_text()
+    builder.write_text(before.replace("    restrict(root, SHOWN)\n", ""))
+    assert builder.read_text() != before
+    monkeypatch.setattr("agi.sandbox.helper._ROOT", str(tmp_path))
+
+
+def mutant_of_bubblewrap(tmp_path, monkeypatch):
+    """bubblewrap is asked for a root that can be written to."""
+    program = tmp_path / "bwrap"
+    program.write_text(
+        f"#!{sys.executable}\nimport os, sys\nwords = sys.argv[1:]\n"
+        'if "--ro-bind" in words:\n    at = words.index("--ro-bind")\n    assert words[at + 1 : at + 3] == ["/", "/"]\n'
+        f'    words[at] = "--bind"\nos.execv({shutil.which("bwrap")!r}, ["bwrap", *words])\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setattr("agi.sandbox.ladder.find_trusted", lambda *_: str(program))
+
+
+def mutant_of_landlock(tmp_path, monkeypatch):
+    """Whatever may be read may be written to, and files may be made there."""
+    monkeypatch.setattr("agi.sandbox.landlock._READ", (1 << 13) - 1)
+
+
+@pytest.mark.threat("T36")
+@pytest.mark.parametrize("temporary", ["", "/tmp", "/run", "~"])
+@pytest.mark.parametrize("rung", CONFINING)
+def test_a_rung_whose_root_can_be_written_to_is_not_taken(tmp_path, monkeypatch, rung, temporary):
+    """It is tried where the sandbox has no folder of its own, wherever temporary files go otherwise."""
+    ladder_on(rung)
+    mutants = {"namespaces": mutant_of_namespaces, "bubblewrap": mutant_of_bubblewrap, "landlock": mutant_of_landlock}
+    mutants[rung](tmp_path, monkeypatch)
+    env = {**ENV, "HOME": os.path.expanduser("~"), "TMPDIR": os.path.expanduser(temporary)}
+    ladder = Ladder(env, tried=[rung])
+
+    found = ladder.rung
+    ladder.close()
+
+    assert (found.name, found.why) == ("none", (f"{NAMES[rung]}: it does not keep commands in",))
 
 
 def test_what_holds_is_found_out_once_and_again_after_a_failure(monkeypatch):

@@ -88,3 +88,20 @@ def test_where_no_more_files_can_be_opened_a_folder_stays_and_that_is_no_error(t
     remove_folder(folder)
 
     assert len(os.listdir("/proc/self/fd")) == before - 1
+
+
+def test_a_place_that_is_named_as_the_last_one_is_taken_where_no_other_takes_a_folder(tmp_path, monkeypatch):
+    """By where it leads, not by how it is spelled."""
+    replaced, other, link = tmp_path / "replaced", tmp_path / "other", tmp_path / "link"
+    replaced.mkdir()
+    other.mkdir()
+    link.symlink_to(replaced)
+    env = {"TMPDIR": str(link)}
+    monkeypatch.setattr("agi.sandbox.scratch._USUAL", (str(other),))
+    first, usual = make_folder(env, last=[str(replaced)]), make_folder(env)
+    monkeypatch.setattr("agi.sandbox.scratch._USUAL", (str(tmp_path / "missing"),))
+    only = make_folder(env, last=[str(replaced)])
+
+    assert [os.path.dirname(one) for one in (first, usual, only)] == [str(other), str(replaced), str(replaced)]
+    for one in (first, usual, only):
+        remove_folder(one)

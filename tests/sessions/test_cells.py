@@ -27,7 +27,7 @@ def shown(place) -> str:
 def raising(number: int):
     """Something that fails for this reason."""
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise OSError(number, os.strerror(number))
 
     return fail

@@ -2,7 +2,7 @@
 
 So what a process that was killed has left can be told from what is in use, and the next one removes it. A number says
 little where containers or machines share the place, so whoever made a folder also holds a lock on it. May import:
-sandbox (`passing` only).
+sandbox (`homes` and `passing` only).
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from __future__ import annotations
 import fcntl
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
+from agi.sandbox.homes import real, within
 from agi.sandbox.passing import is_passing
 
 _USUAL = ("/tmp", "/var/tmp")  # noqa: S108 - a folder in it is made by a name nobody can guess, for us alone
@@ -25,13 +26,14 @@ _HELD: dict[str, int] = {}
 """What holds the lock on each folder this process has made; it ends with the process, however that ends."""
 
 
-def make_folder(env: Mapping[str, str]) -> str:
+def make_folder(env: Mapping[str, str], *, last: Collection[str] = ()) -> str:
     """A new folder that is ours alone, by its real path, in the first place that takes one.
 
-    Where none does, the `OSError` is one that passes, if there is such a one: there may be a place later.
+    A place in one of the folders `last` is taken only where no other takes one. Where none does, the `OSError` is one
+    that passes, if there is such a one: there may be a place later.
     """
     problems: list[OSError] = []
-    for place in _places(env):
+    for place in sorted(_places(env), key=lambda place: any(within(real(place), one) for one in last)):
         folder = os.path.realpath(f"{place}/{_PREFIX}{os.getpid()}-{os.urandom(_CHANCE).hex()}")
         try:
             os.mkdir(folder, 0o700)

@@ -15,7 +15,9 @@ from pathlib import Path
 from agi.errors import Unavailable
 from agi.sandbox.base import Confinement
 from agi.sandbox.bubblewrap import Bubblewrap
+from agi.sandbox.homes import find_homes
 from agi.sandbox.passing import is_passing, reads_as_passing
+from agi.sandbox.places import SCRATCH
 from agi.sandbox.scratch import make_folder, remove_folder, sweep
 from agi.sandbox.wrapped import Wrapped, Wrapper
 
@@ -53,9 +55,12 @@ def try_out(wrapper: Wrapper, env: Mapping[str, str]) -> str:
 
 
 def _make_place(env: Mapping[str, str]) -> str:
-    """Where it is tried, with a workspace in it."""
+    """Where it is tried, with a workspace in it: if there is another, not in a place that is empty inside.
+
+    Such a one cannot be written to from there, and would not show that all the rest can.
+    """
     try:
-        folder = make_folder(env)
+        folder = make_folder(env, last=(*SCRATCH, *find_homes(env.get("HOME", ""), os.getuid())))
         try:
             os.mkdir(f"{folder}/inside")
         except OSError:
