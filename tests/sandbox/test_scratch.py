@@ -1,9 +1,13 @@
 """Temporary folders of ours: one for who asks, and nothing left of those who were killed."""
 
+import errno
+import fcntl
 import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from agi.sandbox.scratch import make_folder, remove_folder, sweep
 
@@ -105,3 +109,60 @@ def test_a_place_that_is_named_as_the_last_one_is_taken_where_no_other_takes_a_f
     assert [os.path.dirname(one) for one in (first, usual, only)] == [str(other), str(replaced), str(replaced)]
     for one in (first, usual, only):
         remove_folder(one)
+
+
+@pytest.mark.parametrize("when", ["made", "opened", "looked at"])
+def test_a_folder_that_is_swept_while_it_is_made_is_not_given_out(tmp_path, monkeypatch, when):
+    """For an agi that does not see our process the name is nobody's until it is held; then another is made."""
+    env = {"TMPDIR": str(tmp_path)}
+    mkdir, flock, swept, held = os.mkdir, fcntl.flock, [], []
+
+    def make(path, mode=0o777):
+        mkdir(path, mode)
+        if not swept:
+            swept.append(path)
+            if when == "made":
+                os.rmdir(path)
+            if when == "looked at":  # somebody holds it, and is just about to remove it
+                held.append(os.open(path, os.O_RDONLY))
+                flock(held[0], fcntl.LOCK_EX)
+
+    def lock(fd, how):
+        if when == "opened" and os.path.exists(swept[0]):
+            os.rmdir(swept[0])
+        flock(fd, how)
+
+    monkeypatch.setattr(os, "mkdir", make)
+    monkeypatch.setattr(fcntl, "flock", lock)
+    folder = make_folder(env)
+
+    assert folder != swept[0]
+    assert os.path.isdir(folder)
+    assert is_held(folder)
+    remove_folder(folder)
+    for fd in held:
+        os.close(fd)
+
+
+def is_held(folder):
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
+
+
+def test_where_there_are_no_locks_the_number_has_to_do(tmp_path, monkeypatch):
+    """As on some disks of other machines."""
+
+    def lock(*_):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", lock)
+    folder = make_folder({"TMPDIR": str(tmp_path)})
+
+    assert os.path.dirname(folder) == str(tmp_path)
+    remove_folder(folder)

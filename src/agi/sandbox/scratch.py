@@ -2,23 +2,25 @@
 
 So what a process that was killed has left can be told from what is in use, and the next one removes it. A number says
 little where containers or machines share the place, so whoever made a folder also holds a lock on it. May import:
-sandbox (`homes` and `passing` only).
+sandbox (`claims`, `homes` and `passing` only).
 """
 
 from __future__ import annotations
 
-import fcntl
+import errno
 import os
 import stat
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 
+from agi.sandbox.claims import claim, unclaimed
 from agi.sandbox.homes import real, within
 from agi.sandbox.passing import is_passing
 
 _USUAL = ("/tmp", "/var/tmp")  # noqa: S108 - a folder in it is made by a name nobody can guess, for us alone
 _PREFIX = "agi-"
 _CHANCE = 8
+_ATTEMPTS = 8
 _HEX = frozenset("0123456789abcdef")
 _MOST = 10_000
 """How many names are looked at; whoever keeps more there clears up in other ways."""
@@ -34,17 +36,25 @@ def make_folder(env: Mapping[str, str], *, last: Collection[str] = ()) -> str:
     """
     problems: list[OSError] = []
     for place in sorted(_places(env), key=lambda place: any(within(real(place), one) for one in last)):
-        folder = os.path.realpath(f"{place}/{_PREFIX}{os.getpid()}-{os.urandom(_CHANCE).hex()}")
         try:
-            os.mkdir(folder, 0o700)
+            return _made_in(place)
         except OSError as problem:
             problems.append(problem)
-            continue
-        with suppress(OSError):  # where there are no locks, the number has to do
-            _HELD[folder] = _opened(folder)
-            fcntl.flock(_HELD[folder], fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return folder
     raise next(filter(is_passing, problems), problems[0])
+
+
+def _made_in(place: str) -> str:
+    for _ in range(_ATTEMPTS):
+        folder = os.path.realpath(f"{place}/{_PREFIX}{os.getpid()}-{os.urandom(_CHANCE).hex()}")
+        os.mkdir(folder, 0o700)
+        try:
+            held = claim(folder)
+        except FileNotFoundError:
+            continue  # for whoever sweeps elsewhere, our number is nobody's
+        if held is not None:
+            _HELD[folder] = held
+        return folder
+    raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN), place)
 
 
 def remove_folder(folder: str) -> None:
@@ -67,7 +77,7 @@ def sweep(env: Mapping[str, str]) -> None:
         with suppress(OSError), os.scandir(place) as entries:
             for _, entry in zip(range(_MOST), entries, strict=False):
                 if _is_left(entry):
-                    with suppress(OSError), _locked(entry.path):
+                    with suppress(OSError), unclaimed(entry.path):
                         remove_folder(entry.path)
 
 
@@ -86,21 +96,6 @@ def _is_left(entry: os.DirEntry[str]) -> bool:
     except OSError:
         return False
     return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
-
-
-@contextmanager
-def _locked(folder: str) -> Iterator[None]:
-    """While this lasts nobody else holds the folder; an OSError where somebody does, or nobody can."""
-    opened = _opened(folder)
-    try:
-        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    finally:
-        os.close(opened)
-
-
-def _opened(folder: str) -> int:
-    return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
 
 
 def _places(env: Mapping[str, str]) -> list[str]:
