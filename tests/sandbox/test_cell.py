@@ -164,6 +164,28 @@ def test_where_a_sandbox_is_required_nothing_runs_without(workspace):
     assert refused.value.code == "sandbox_required"
 
 
+@pytest.mark.threat("T35")
+@pytest.mark.parametrize("rung", LADDERS)
+async def test_a_command_that_cannot_be_made_to_share_its_limits_is_not_begun(workspace, monkeypatch, rung):
+    """Those of each process alone were not set for it: it would run without any."""
+    ladder = ladder_on(rung)
+    wrap = ladder.wrap
+
+    def wrapped(*given, **more):
+        made = wrap(*given, **more)
+        made.join = lambda pid, then: then(OSError("no such group"))
+        return made
+
+    monkeypatch.setattr(ladder, "wrap", wrapped)
+    cell = Cell(ladder, Confinement(workspace=workspace))
+
+    with pytest.raises(Unavailable, match="no such group") as refused:
+        await run_command("touch ran", cwd=workspace, timeout_s=60, env=ENV, on_output=lambda *_: None, cell=cell)
+
+    assert refused.value.code == "sandbox_failed"
+    assert not (workspace / "ran").exists()
+
+
 WITHOUT_LANDLOCK = """
 import asyncio, ctypes, struct, sys
 from pathlib import Path

@@ -8,8 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from agi.sandbox.base import MIB, Limits
+from agi.errors import Unavailable
+from agi.sandbox.base import MIB, Confinement, Limits
+from agi.sandbox.cell import Cell
 from agi.sandbox.cgroups import find_groups
+from agi.sandbox.claims import claim
+from agi.sandbox.ladder import CONFINING, Ladder
+from agi.workspace.processes import capture, run_command
+
+from .conftest import ENV
 
 
 @pytest.fixture
@@ -40,7 +47,7 @@ def test_a_process_and_all_it_started_become_members(groups):
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     wait_for(lambda: len(children.read_text().split()) == 3)
 
-    group.adopt(process.pid, lambda: None)
+    group.adopt(process.pid, lambda _: None)
 
     wait_for(lambda: len(members(group)) >= 4)
     assert process.pid in members(group)
@@ -74,3 +81,129 @@ def test_groups_are_removed_with_their_owner(groups):
     find_groups().close()
 
     assert not os.path.exists(killed)
+
+
+def folders(group):
+    return [os.path.dirname(path) for path in group.joins]
+
+
+@pytest.mark.parametrize("which", [slice(None), slice(1)])
+def test_a_group_that_somebody_has_removed_is_not_used_again(groups, which):
+    """As an agi that sees other processes' numbers than ours might; also if it has removed one folder of it only."""
+    lost, kept = groups.take(Limits()), groups.take(Limits())
+    groups.give_back(lost)
+    groups.give_back(kept)
+    for folder in folders(lost)[which]:
+        os.rmdir(folder)
+
+    taken = [groups.take(Limits()) for _ in range(3)]
+
+    assert lost not in taken
+    assert kept in taken
+    assert all(map(os.path.exists, (path for group in taken for path in group.joins)))
+
+
+def test_a_group_whose_limits_cannot_be_set_is_none(groups):
+    """Limits that were only asked for hold nobody."""
+    lost = groups.take(Limits())
+    for folder in folders(lost):
+        os.rmdir(folder)
+
+    assert not lost.limit(Limits(memory=100 * MIB))
+    assert not lost.limit(Limits())
+
+
+def test_what_is_held_is_not_swept_whatever_its_number_says(groups):
+    """Its owner may live where processes have other numbers; once he is no more, it goes."""
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    theirs = [f"{os.path.dirname(folder)}/agi-{ended.pid}-elsewhere-1" for folder in folders(groups.take(Limits()))]
+    for folder in theirs:
+        os.mkdir(folder)
+    held = [claim(folder) for folder in theirs]
+
+    find_groups().close()
+    there = list(map(os.path.exists, theirs))
+    for fd in held:
+        os.close(fd)
+    find_groups().close()
+
+    assert there == [True] * len(theirs)
+    assert not any(map(os.path.exists, theirs))
+
+
+@pytest.mark.parametrize("removed", ["after it was made", "after it was held"])
+def test_a_group_that_is_swept_while_it_is_made_is_none(groups, monkeypatch, removed):
+    """Nothing of it is left, and the next one is another."""
+
+    def swept(folder):
+        held = claim(folder) if removed == "after it was held" else None
+        os.rmdir(folder)
+        return claim(folder) if held is None else held
+
+    assert groups.take(Limits()) is not None  # the one it was tried with
+    with monkeypatch.context() as patched:
+        patched.setattr("agi.sandbox.cgroups.claim", swept)
+        assert groups.take(Limits()) is None
+
+    assert groups.take(Limits()) is not None
+
+
+@pytest.fixture(params=[*CONFINING, "none"])
+def cell(request, workspace):
+    """A cell on a ladder of its own, whose commands are limited by groups."""
+    ladder = Ladder(ENV, "off") if request.param == "none" else Ladder(ENV, tried=[request.param])
+    if ladder.rung.name != request.param:
+        pytest.skip(f"{request.param} does not work here: {'; '.join(ladder.rung.why)}")
+    if ladder._groups is None:
+        pytest.skip("control groups cannot be made here")
+    yield Cell(ladder, Confinement(workspace=workspace))
+    ladder.close()
+
+
+def remove_when_taken(cell, monkeypatch):
+    """Somebody removes each group at the worst moment: it was taken for a command that has not begun."""
+    groups = cell.ladder._groups
+    take = groups.take
+
+    def taken(limits):
+        group = take(limits)
+        for folder in folders(group):
+            os.rmdir(folder)
+        return group
+
+    monkeypatch.setattr(groups, "take", taken)
+
+
+@pytest.mark.threat("T35")
+async def test_a_command_whose_group_is_gone_does_not_run_without_limits(cell, workspace, monkeypatch):
+    """It is said why, and what the next one is limited by is found out anew."""
+    remove_when_taken(cell, monkeypatch)
+    argv = ["/bin/sh", "-c", "touch ran"]
+
+    with pytest.raises(Unavailable, match="could not be limited together with all it starts") as refused:
+        await capture(argv, cwd=workspace, env=ENV, timeout_s=60, limit=999, cell=cell)
+
+    assert refused.value.code == "sandbox_failed"
+    assert "anew" in refused.value.hint
+    assert not (workspace / "ran").exists()
+    result = await run(cell, "cat /proc/self/cgroup")
+    assert f"/agi-{os.getpid()}-" in result.stdout.head
+
+
+async def test_where_groups_work_no_more_each_process_is_limited(cell, monkeypatch):
+    """The command that finds it out is tried again, and runs; what holds is said anew."""
+    remove_when_taken(cell, monkeypatch)
+    monkeypatch.setattr("agi.sandbox.ladder.find_groups", lambda: None)
+
+    result = await run(cell, "ulimit -d; cat /proc/self/cgroup", Limits(memory=2000 * MIB))
+
+    assert result.stdout.head.startswith(f"{2000 * 1024}\n")
+    assert "/agi-" not in result.stdout.head
+    assert cell.ladder.rung.name == "none" or any("no control groups" in gap for gap in cell.ladder.rung.gaps)
+
+
+async def run(cell, command, limits=None):
+    folder = cell.confinement.workspace
+    where = Cell(cell.ladder, Confinement(workspace=folder, limits=limits or Limits()))
+    return await run_command(command, cwd=folder, timeout_s=60, env=ENV, on_output=lambda *_: None, cell=where)

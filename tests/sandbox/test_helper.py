@@ -158,6 +158,7 @@ async def test_an_interpreter_that_does_not_come_up_is_not_waited_for_without_en
     monkeypatch.setattr(sys, "executable", str(stuck))
     monkeypatch.setattr(helping, "_ANSWER_S", 0.3)
     cell = Cell(Ladder(ENV, "off"), Confinement(workspace=workspace))
+    assert cell.rung.name == "none"  # what limits commands is held open from now on
     before = os.listdir("/proc/self/fd")
 
     with pytest.raises(OSError, match="does not answer"):

@@ -87,6 +87,8 @@ class Aftermath(Struct, frozen=True, kw_only=True):
 
     started: bool = True
     """Whether it ran at all; False if the sandbox itself failed."""
+    failure: str = ""
+    """Why it did not, where it was we who kept it from running."""
     leftovers: bool = False
     """Whether processes it left in the background had to be ended."""
     notes: tuple[str, ...] = ()

@@ -1,7 +1,8 @@
 """Control groups: memory and processes of a command limited together, where the system lets us make such groups.
 
 Both versions of the interface. Groups are made once and used again, one command at a time. Whether it works is tried
-with a real process, since only that shows it. May import: sandbox.
+with a real process, since only that shows it, and a command that could not be made a member is told from one that was:
+somebody may have removed the group. May import: sandbox.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ import atexit
 import os
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 
 from agi.sandbox.base import Limits
+from agi.sandbox.claims import claim, unclaimed
 from agi.sandbox.limits import MORE_LIKELY_TO_GO, memory_of
 from agi.sandbox.survivors import descendants
 
@@ -28,10 +31,11 @@ _PIECE = 1 << 16
 
 
 class Group:
-    """One command's group: a folder, or one for each controller."""
+    """One command's group: a folder, or one for each controller, held by open descriptors."""
 
-    def __init__(self, folders: dict[str, Path], *, unified: bool) -> None:
+    def __init__(self, folders: dict[str, Path], *, unified: bool, held: Sequence[int]) -> None:
         self._folders = folders
+        self._held = list(held)
         self._unified = unified
         self.joins = tuple(dict.fromkeys(f"{folder}/cgroup.procs" for folder in folders.values()))
         """The files into which the number of a process is written to make it a member."""
@@ -41,8 +45,8 @@ class Group:
         self._adopting = False
         self._seen = self._events()
 
-    def adopt(self, pid: int, then: Callable[[], None]) -> None:
-        """Make a process and all its descendants members, in a thread, and do something then.
+    def adopt(self, pid: int, then: Callable[[Exception | None], None]) -> None:
+        """Make a process and all its descendants members, in a thread, and say then what was in the way, if anything.
 
         The kernel lets us wait some milliseconds for that, in which others need not wait. A member's children are
         members.
@@ -51,12 +55,14 @@ class Group:
         # Not `Thread.start`: it waits until the thread runs, a millisecond for everybody in the event loop.
         _thread.start_new_thread(self._fetch, (pid, then))
 
-    def _fetch(self, pid: int, then: Callable[[], None]) -> None:
+    def _fetch(self, pid: int, then: Callable[[Exception | None], None]) -> None:
+        problem: Exception | None = None
         try:
             self._fetch_all(pid)
-        finally:
-            self._adopting = False
-            then()
+        except Exception as error:
+            problem = error
+        self._adopting = False
+        then(problem)
 
     def _fetch_all(self, pid: int) -> None:
         members: set[int] = set()
@@ -66,15 +72,11 @@ class Group:
                 return
             for one in fresh:
                 for path in self.joins:
-                    _write(path, str(one))
-                _write(_score(one), str(MORE_LIKELY_TO_GO))
+                    with suppress(ProcessLookupError):  # it has ended
+                        _write(path, str(one))
+                with suppress(OSError):
+                    _write(_score(one), str(MORE_LIKELY_TO_GO))
             members |= fresh
-
-    @property
-    def has_limits(self) -> bool:
-        """Whether the controllers we need are really there."""
-        memory = "memory.max" if self._unified else "memory.limit_in_bytes"
-        return (self._folders["memory"] / memory).exists() and (self._folders["pids"] / "pids.max").exists()
 
     @property
     def is_empty(self) -> bool:
@@ -83,18 +85,23 @@ class Group:
             return False
         return not any(map(_read, self.joins))
 
-    def limit(self, limits: Limits) -> None:
-        """Set what its members may use together."""
+    def limit(self, limits: Limits) -> bool:
+        """Set what its members may use together; False if that cannot be set, as where somebody has removed it."""
         if limits == self._limits:
-            return
-        self._limits = limits
+            return all(map(os.path.exists, self.joins))
         memory, processes = memory_of(limits), limits.processes
-        if self._unified:
-            self._set("memory", "memory.max", memory)
-            self._set("memory", "memory.oom.group", 1)
-        else:
-            self._set("memory", "memory.limit_in_bytes", memory if memory is not None else -1)
-        self._set("pids", "pids.max", processes)
+        try:
+            if self._unified:
+                self._set("memory", "memory.max", memory)
+                with suppress(OSError):  # from Linux 4.19
+                    self._set("memory", "memory.oom.group", 1)
+            else:
+                self._set("memory", "memory.limit_in_bytes", memory if memory is not None else -1)
+            self._set("pids", "pids.max", processes)
+        except OSError:
+            return False
+        self._limits = limits
+        return True
 
     def hits(self) -> tuple[bool, bool]:
         """Whether memory ran out, and whether processes did, since this was last asked."""
@@ -106,7 +113,11 @@ class Group:
         for folder in set(self._folders.values()):
             with suppress(OSError):
                 folder.rmdir()
-        return not any(folder.exists() for folder in self._folders.values())
+        if any(folder.exists() for folder in self._folders.values()):
+            return False
+        while self._held:
+            os.close(self._held.pop())
+        return True
 
     def _set(self, controller: str, name: str, value: int | None) -> None:
         _write(f"{self._folders[controller]}/{name}", "max" if value is None else str(value))
@@ -124,21 +135,47 @@ class Groups:
         self._all: list[Group] = []
         self._free: list[Group] = []
         self._ending: list[Group] = []
+        self._made = 0
+        self._lock = Lock()
+        """Whether groups work may be tried by one thread while another takes one for a command."""
         self._owner = os.getpid()
         self._token = os.urandom(4).hex()
         atexit.register(self.close)
 
     def take(self, limits: Limits) -> Group | None:
-        """A group that nobody uses; None if none can be made now."""
-        self._settle()
-        group = self._free.pop() if self._free else self._make()
-        if group is not None:
-            group.limit(limits)
-        return group
+        """A group that nobody uses, with these limits; None if none can be made now."""
+        with self._lock:
+            self._settle()
+            while self._free:
+                group = self._free.pop()
+                if group.limit(limits):
+                    return group
+                self._drop(group)
+            made = self._make()
+            if made is not None and not made.limit(limits):
+                self._drop(made)
+                return None
+            return made
 
     def give_back(self, group: Group) -> None:
         """Say that the command is over; its last processes may need a moment."""
-        self._ending.append(group)
+        with self._lock:
+            self._ending.append(group)
+
+    def work(self) -> bool:
+        """Whether a process can be made a member, found out by trying."""
+        group = self.take(Limits(memory=1 << 30, processes=100))
+        if group is None:
+            return False
+        try:
+            script = 'for file; do echo $$ >"$file" || exit 1; done'
+            argv = ["/bin/sh", "-c", script, "sh", *group.joins]
+            tried = subprocess.run(argv, capture_output=True, timeout=_TRY_S, check=False)  # noqa: S603
+            return tried.returncode == 0
+        except (OSError, subprocess.TimeoutExpired):
+            return False
+        finally:
+            self.give_back(group)
 
     def close(self) -> None:
         """Remove all that can be removed; what is not empty is left for the next process that looks."""
@@ -156,16 +193,25 @@ class Groups:
         self._ending = [group for group in self._ending if group not in self._free]
 
     def _make(self) -> Group | None:
-        name = f"{_PREFIX}{self._owner}-{self._token}-{len(self._all) + 1}"
+        self._made += 1
+        name = f"{_PREFIX}{self._owner}-{self._token}-{self._made}"
         folders = {controller: parent / name for controller, parent in self._parents.items()}
-        try:
+        held: list[int | None] = []
+        with suppress(OSError):
             for folder in set(folders.values()):
                 folder.mkdir()
-        except OSError:
+                held.append(claim(str(folder)))
+        group = Group(folders, unified=self._unified, held=[fd for fd in held if fd is not None])
+        if len(held) < len(set(folders.values())):
+            group.remove()
             return None
-        group = Group(folders, unified=self._unified)
         self._all.append(group)
         return group
+
+    def _drop(self, group: Group) -> None:
+        """Use it no more; what is left of it goes at the end."""
+        if group.remove():
+            self._all.remove(group)
 
 
 def find_groups() -> Groups | None:
@@ -185,27 +231,10 @@ def find_groups() -> Groups | None:
         for parent in set(parents.values()):
             _sweep(parent)
         groups = Groups(parents, unified=unified)
-        if _works(groups):
+        if groups.work():
             return groups
         groups.close()
     return None
-
-
-def _works(groups: Groups) -> bool:
-    group = groups.take(Limits(memory=1 << 30, processes=100))
-    if group is None:
-        return False
-    try:
-        if not group.has_limits:
-            return False
-        script = 'for file; do echo $$ >"$file" || exit 1; done'
-        argv = ["/bin/sh", "-c", script, "sh", *group.joins]
-        tried = subprocess.run(argv, capture_output=True, timeout=_TRY_S, check=False)  # noqa: S603
-        return tried.returncode == 0
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    finally:
-        groups.give_back(group)
 
 
 def _mounts() -> dict[str, str]:
@@ -236,12 +265,12 @@ def _score(pid: int) -> str:
 
 
 def _sweep(parent: Path) -> None:
-    """Remove what processes left that are no more."""
+    """Remove what processes left that are no more, wherever they ran."""
     with suppress(OSError):
         for entry in parent.iterdir():
             owner = entry.name.removeprefix(_PREFIX).partition("-")[0]
             if entry.name.startswith(_PREFIX) and owner.isdigit() and not os.path.exists(f"/proc/{owner}"):
-                with suppress(OSError):
+                with suppress(OSError), unclaimed(str(entry)):
                     entry.rmdir()
 
 
@@ -262,13 +291,12 @@ def _read(path: str) -> str:
 
 
 def _write(path: str, text: str) -> None:
-    """Tell the kernel something; where it refuses, nothing is said."""
-    with suppress(OSError):
-        fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-        try:
-            os.write(fd, text.encode())
-        finally:
-            os.close(fd)
+    """Tell the kernel something; an `OSError` where it refuses."""
+    fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(fd, text.encode())
+    finally:
+        os.close(fd)
 
 
 def _count(text: str, name: str) -> int:

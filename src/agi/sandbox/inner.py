@@ -19,7 +19,7 @@ _GUARD = """{limits}
 state=
 until [ "$state" = S ]; do read -r pid name state rest </proc/1/stat || exit 125; done
 echo s >/proc/self/fd/{report} || exit 125
-read -r leave </proc/self/fd/{leave} || exit 125
+read -r leave </proc/self/fd/{leave} && [ "$leave" = g ] || exit 125
 trap : TERM INT HUP
 exec {spare}>&2 2>/dev/null
 (exec "$@" 2>&{spare} {spare}>&-)

@@ -103,16 +103,17 @@ class Ladder:
         """Make a command ready to run on the rung there is; `Unavailable` if it was judged on another."""
         rung, wrapper = self._find()
         _refuse_another(rung, confinement)
-        group = self._groups.take(confinement.limits) if self._groups is not None else None
+        groups = self._groups
+        group = groups.take(confinement.limits) if groups is not None else None
         try:
             wrapped = wrapper.wrap(argv, confinement, cwd=cwd, env=env, grouped=group is not None)
         except BaseException:
-            if group is not None and self._groups is not None:
-                self._groups.give_back(group)
+            if groups is not None and group is not None:
+                groups.give_back(group)
             raise
-        if group is not None and self._groups is not None:
+        if groups is not None and group is not None:
             wrapped.join = group.adopt
-            wrapped.until_over.callback(self._groups.give_back, group)
+            wrapped.until_over.callback(groups.give_back, group)
             wrapped.notes.append(lambda: _hits(group.hits(), confinement.limits))
         return wrapped
 
@@ -124,7 +125,7 @@ class Ladder:
         if self._found is None:
             if sys.platform == "linux":
                 raise_our_own()
-                if self._groups is None:
+                if self._groups is None or not self._groups.work():
                     self._groups = find_groups()
             self._found = self._compared(*self._climb())
         return self._found

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -40,8 +41,9 @@ class Wrapped:
         """How much longer than others it may take to end by itself when asked to: someone inside clears up."""
         self.on_start: list[Callable[[int], None]] = []
         """To be done as soon as it runs, in its event loop; given its process id."""
-        self.join: Callable[[int, Callable[[], None]], None] | None = None
-        """How a process and all below it are made to share limits, and what is to be done then, in whatever thread."""
+        self.join: Callable[[int, Callable[[Exception | None], None]], None] | None = None
+        """How a process and all below it are made to share limits, and who is told what was in the way, if anything,
+        in whatever thread."""
         self.notes: list[Callable[[], Sequence[str]]] = []
         """To be asked once it is over."""
         self.sweep: Callable[[], int] | None = None
@@ -56,6 +58,7 @@ class Wrapped:
         self._inner: list[int] = []
         """Those inside with whom all there ends, where who started them may end before."""
         self._said = b""
+        self._failure = ""
         self._lock = Lock()
         self._is_closed = False
 
@@ -92,10 +95,18 @@ class Wrapped:
         if self._leave >= 0:
             os.write(self._leave, b"g\n")
 
+    def _give_no_leave(self) -> None:
+        """Have it end before it begins."""
+        if self._held is not None:
+            self._held.signal(signal.SIGKILL)
+        elif self._leave >= 0:
+            os.write(self._leave, b"n\n")
+
     def started(self, pid: int) -> None:
         """The process is there and has inherited what it needs; said in the event loop.
 
         It is given leave once it shares its limits: a command could start processes faster than they can be found.
+        Where it cannot share them it is given none: those of each process alone were not set.
         """
         self.until_started.close()
         for act in self.on_start:
@@ -105,7 +116,7 @@ class Wrapped:
         elif self._leave >= 0:
             self._wait_for_report(pid)
         elif self.join is not None:
-            self.join(pid, lambda: None)
+            self.join(pid, lambda _: None)
 
     def _join_and_begin(self, pid: int) -> None:
         if self.join is None:
@@ -113,14 +124,17 @@ class Wrapped:
         else:
             self.join(pid, self._begin)
 
-    def _begin(self) -> None:
+    def _begin(self, problem: Exception | None = None) -> None:
         with self._lock:
             if self._is_closed:
                 return  # its descriptors may be somebody else's by now
-            if self._held is not None:
-                self._held.begin()
-            else:
-                with suppress(OSError):
+            with suppress(OSError):
+                if problem is not None:
+                    self._failure = f"it could not be limited together with all it starts ({problem})"
+                    self._give_no_leave()
+                elif self._held is not None:
+                    self._held.begin()
+                else:
                     self.give_leave()
 
     def close(self) -> Aftermath:
@@ -136,7 +150,8 @@ class Wrapped:
                 left = bool(self.sweep()) or left
             notes = tuple(note for ask in self.notes for note in ask())
             says_nothing = self.start is None and self._report < 0
-            return Aftermath(started=says_nothing or STARTED in said, leftovers=left, notes=notes)
+            started = not self._failure and (says_nothing or STARTED in said)
+            return Aftermath(started=started, failure=self._failure, leftovers=left, notes=notes)
         finally:
             self.until_over.close()
 

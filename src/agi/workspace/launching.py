@@ -57,7 +57,7 @@ class Launched:
             self.child.abandon()
             self._aftermath = self._wrapped.close() if self._wrapped else Aftermath()
             if not self._aftermath.started and self._cell is not None:
-                self.cwd_is_closed = self._cell.is_closed(self.cwd)
+                self.cwd_is_closed = not self._aftermath.failure and self._cell.is_closed(self.cwd)
                 if not self.cwd_is_closed:
                     self._cell.ladder.failed()
         return self._aftermath
@@ -110,13 +110,14 @@ def launch(
 
 def refuse_unstarted(launched: Launched, said: str) -> None:
     """Close it, and raise if the sandbox failed before the command began; nothing ran then."""
-    if launched.close().started:
+    aftermath = launched.close()
+    if aftermath.started:
         return
     if launched.cwd_is_closed:
         hint = "Nothing was run. Begin in another folder, or let its user enter it (`chmod u+x`)."
         raise Invalid("The folder the command was to begin in cannot be entered.", hint=hint, code="cwd_closed")
-    why = said.strip().rpartition("\n")[2][:300] or "it gave no reason"
-    hint = "Nothing was run. `agi doctor` tells which sandbox works here."
+    why = aftermath.failure or said.strip().rpartition("\n")[2][:300] or "it gave no reason"
+    hint = "Nothing was run. What works is found out anew with the next command; `agi doctor` tells it, too."
     raise Unavailable(f"The sandbox could not be started: {why}.", hint=hint, code="sandbox_failed")
 
 
