@@ -1,5 +1,6 @@
 """A cell: where the commands of one workspace run."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -184,6 +185,35 @@ async def test_a_command_that_cannot_be_made_to_share_its_limits_is_not_begun(wo
 
     assert refused.value.code == "sandbox_failed"
     assert not (workspace / "ran").exists()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root enters what is closed to it")
+@pytest.mark.parametrize("mode", [0o700, 0o750])
+@pytest.mark.parametrize("rung", LADDERS)
+async def test_root_in_a_project_below_somebodys_closed_home_is_told_whom_to_be(tmp_path, monkeypatch, rung, mode):
+    """A command of root's has no power over what is another's: that is no failure of the sandbox, and has a way out."""
+    failures = []
+    ladder = ladder_on(rung)
+    monkeypatch.setattr(ladder, "failed", lambda: failures.append(1))
+    home = tmp_path.resolve() / "home"
+    project = home / "deep" / "project"
+    project.mkdir(parents=True)
+    home.chmod(mode)
+    for folder in (home, home / "deep", project):
+        os.chown(folder, 65534, 65534)
+    cell = Cell(ladder, Confinement(workspace=project))
+    refused = None
+
+    try:
+        await run_command("true", cwd=project, timeout_s=60, env=ENV, on_output=lambda *_: None, cell=cell)
+    except Invalid as problem:
+        refused = problem
+
+    assert failures == []
+    assert rung != "namespaces" or refused is not None
+    assert rung in APART or refused is None  # it enters before it gives up its power
+    assert refused is None or (refused.code, str(home) in refused.message) == ("cwd_closed", True)
+    assert refused is None or "start agi as that user" in refused.hint
 
 
 WITHOUT_LANDLOCK = """

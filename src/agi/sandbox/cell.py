@@ -55,21 +55,22 @@ class Cell:
             refuse_too_wide(self.confinement, env)
         return self.ladder.wrap(argv, self.confinement, cwd=folder, env=env)
 
-    def is_closed(self, cwd: Path) -> bool:
-        """Whether a folder cannot be entered by a command, which is the folder's own failure and not the sandbox's."""
-        folder, workspace = real(str(cwd)), str(self.confinement.workspace)
-        if os.getuid() != 0 or not within(folder, workspace):
-            return not os.access(folder, os.X_OK)
-        # What root may do by its power a command of root's may not: each folder on the way must be open to its user.
-        between = folder.removeprefix(workspace).split("/")
-        try:
-            return not all(_is_open("/".join((workspace, *between[1 : end + 1]))) for end in range(len(between)))
-        except OSError:
-            return True
+
+def find_closed(cwd: Path) -> str | None:
+    """The folder that keeps a command from one it was to begin in: that is its own failure and not the sandbox's."""
+    folder = real(str(cwd))
+    if os.getuid() != 0:
+        return None if os.access(folder, os.X_OK) else folder
+    # What root may do by its power a command of root's may not: each folder on the way must be open to its user.
+    way = (*reversed(Path(folder).parents), folder)
+    return next((str(one) for one in way if not _is_open(str(one))), None)
 
 
 def _is_open(folder: str) -> bool:
-    found = os.stat(folder)
+    try:
+        found = os.stat(folder)
+    except OSError:
+        return False
     if found.st_uid == os.getuid():
         return bool(found.st_mode & stat.S_IXUSR)
     if found.st_gid in (os.getgid(), *os.getgroups()):

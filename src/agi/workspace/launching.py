@@ -6,6 +6,7 @@ a sandbox ends with the thread that started it. May import: errors, sandbox, wor
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
@@ -29,8 +30,8 @@ class Launched:
     def __init__(self, child: Child, wrapped: Wrapped | None, cell: Cell | None, cwd: Path) -> None:
         self.child = child
         self.cwd = cwd
-        self.cwd_is_closed = False
-        """Whether it did not start because its folder cannot be entered; known once it is closed."""
+        self.closed_folder: str | None = None
+        """What kept it from the folder it was to begin in, if that is why it did not start; known once it is closed."""
         self._wrapped = wrapped
         self._cell = cell
         self._aftermath: Aftermath | None = None
@@ -57,8 +58,10 @@ class Launched:
             self.child.abandon()
             self._aftermath = self._wrapped.close() if self._wrapped else Aftermath()
             if not self._aftermath.started and self._cell is not None:
-                self.cwd_is_closed = not self._aftermath.failure and self._cell.is_closed(self.cwd)
-                if not self.cwd_is_closed:
+                from agi.sandbox.cell import find_closed  # late: who has no cell does without
+
+                self.closed_folder = None if self._aftermath.failure else find_closed(self.cwd)
+                if self.closed_folder is None:
                     self._cell.ladder.failed()
         return self._aftermath
 
@@ -113,12 +116,34 @@ def refuse_unstarted(launched: Launched, said: str) -> None:
     aftermath = launched.close()
     if aftermath.started:
         return
-    if launched.cwd_is_closed:
-        hint = "Nothing was run. Begin in another folder, or let its user enter it (`chmod u+x`)."
-        raise Invalid("The folder the command was to begin in cannot be entered.", hint=hint, code="cwd_closed")
+    if launched.closed_folder is not None:
+        raise _closed(launched.closed_folder)
     why = aftermath.failure or said.strip().rpartition("\n")[2][:300] or "it gave no reason"
     hint = "Nothing was run. What works is found out anew with the next command; `agi doctor` tells it, too."
     raise Unavailable(f"The sandbox could not be started: {why}.", hint=hint, code="sandbox_failed")
+
+
+def _closed(folder: str) -> Invalid:
+    said = f"The folder the command was to begin in cannot be entered: {folder!r} is closed to it."
+    hint = "Nothing was run. Begin in another folder, or let its user enter it (`chmod u+x`)."
+    owner = _owner(folder)
+    if os.getuid() == 0 and owner not in (None, "root"):
+        # A command of root's has no more power over what is another's than anybody else.
+        hint = f"Nothing was run. It belongs to {owner}: start agi as that user, or let others enter it (`chmod o+x`)."
+    return Invalid(said, hint=hint, code="cwd_closed")
+
+
+def _owner(folder: str) -> str | None:
+    import pwd  # late: rarely needed
+
+    try:
+        number = os.stat(folder).st_uid
+    except OSError:
+        return None
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return f"user {number}"
 
 
 def signal_name(number: int) -> str:
