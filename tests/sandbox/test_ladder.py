@@ -1,11 +1,13 @@
 """The ladder: the best that works is taken, and what does not work is said."""
 
+import asyncio
 import errno
 import json
 import os
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ import pytest
 import agi
 from agi.errors import Unavailable
 from agi.sandbox.ladder import Ladder
+from agi.sandbox.scratch import sweep
 
 from .conftest import CONFINING, ENV, LADDERS, ladder_on
 
@@ -178,6 +181,54 @@ def test_a_rung_whose_root_can_be_written_to_is_not_taken(tmp_path, monkeypatch,
     ladder.close()
 
     assert (found.name, found.why) == ("none", (f"{NAMES[rung]}: it does not keep commands in",))
+
+
+def left_by_the_killed(folder):
+    """A temporary folder whose maker is no more."""
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    left = folder / f"agi-{ended.pid}-0123456789abcdef"
+    left.mkdir()
+    return left
+
+
+async def test_what_the_killed_have_left_is_removed_once_and_nobody_waits_for_it(tmp_path, monkeypatch):
+    """There may be much of it, and whoever asks what holds may be the event loop."""
+    go_on, begun = threading.Event(), []
+
+    def slow(env):
+        begun.append(threading.get_ident())
+        go_on.wait(60)
+        sweep(env)
+
+    monkeypatch.setattr("agi.sandbox.ladder.sweep", slow)
+    left = left_by_the_killed(tmp_path)
+    ladder = Ladder({**ENV, "TMPDIR": str(tmp_path)}, tried=["bubblewrap"])
+    for _ in range(3):
+        assert ladder.rung
+        ladder.failed()
+
+    assert left.exists()
+    go_on.set()
+    async with asyncio.timeout(20):
+        while left.exists():  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+    assert len(begun) == 1
+    assert threading.get_ident() not in begun
+
+
+def test_the_end_of_a_process_does_not_wait_for_what_is_being_removed(tmp_path):
+    """A one-shot is over when it is."""
+    code = (
+        "import sys, time\nfrom agi.sandbox import ladder\n"
+        "ladder.sweep = lambda env: (print('begun', flush=True), time.sleep(100))\n"
+        "made = ladder.Ladder({'PATH': '/nonexistent'}, tried=['bubblewrap'])\nmade.rung\nmade.close()\n"
+        "time.sleep(0.2)"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+
+    assert said.stdout == "begun\n"
+    assert said.stderr == ""
 
 
 def test_what_holds_is_found_out_once_and_again_after_a_failure(monkeypatch):

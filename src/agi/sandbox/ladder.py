@@ -8,11 +8,13 @@ for policy to say. May import: errors, config, sandbox.
 
 from __future__ import annotations
 
+import _thread
 import os
 import platform
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from msgspec.structs import replace
 
@@ -26,6 +28,7 @@ from agi.sandbox.landlock import Landlock, landlock_version
 from agi.sandbox.limits import raise_our_own
 from agi.sandbox.namespaces import find_namespaces
 from agi.sandbox.plain import Plain
+from agi.sandbox.scratch import sweep
 from agi.sandbox.syscalls import PROCESSORS
 from agi.sandbox.trusted import find_trusted
 from agi.sandbox.trying import try_out, variants
@@ -74,6 +77,7 @@ class Ladder:
         self._best: RungName = "none"
         """The best rung that ever held commands here."""
         self._groups: Groups | None = None
+        self._has_swept = False
         self._helper = Helper()
         self._lock = threading.Lock()
         """It may be tried out by two threads at once; one of them waits."""
@@ -146,6 +150,12 @@ class Ladder:
     def _climb(self) -> tuple[Rung, Wrapper]:
         if self._mode == "off":
             return Rung(name="none", gaps=(_NO_RUNG,), why=("switched off (sandbox.mode)",)), self._unconfined()
+        try:
+            return self._try_each()
+        finally:
+            self._sweep()
+
+    def _try_each(self) -> tuple[Rung, Wrapper]:
         why_not: list[str] = []
         for name, attempt in zip(CONFINING, (self._namespaces, self._bubblewrap, self._landlock), strict=True):
             if name in self._tried:
@@ -155,6 +165,13 @@ class Ladder:
                     return Rung(name=name, gaps=gaps, why=tuple(why_not)), wrapper
                 why_not.append(found)
         return Rung(name="none", gaps=(_NO_RUNG,), why=tuple(why_not)), self._unconfined()
+
+    def _sweep(self) -> None:
+        """Have removed what the killed have left among temporary files, once: there may be much, and nobody waits."""
+        if not self._has_swept:
+            self._has_swept = True
+            with suppress(RuntimeError):  # there can be no more threads: the next process does it
+                _thread.start_new_thread(sweep, (self._env,))  # which the end of this process does not wait for either
 
     def _limit_gaps(self, bubblewrap: Bubblewrap | None) -> tuple[str, ...]:
         gaps = []

@@ -18,7 +18,7 @@ from agi.sandbox.bubblewrap import Bubblewrap
 from agi.sandbox.homes import find_homes
 from agi.sandbox.passing import is_passing, reads_as_passing
 from agi.sandbox.places import SCRATCH
-from agi.sandbox.scratch import make_folder, remove_folder, sweep
+from agi.sandbox.scratch import make_folder, remove_folder
 from agi.sandbox.wrapped import Wrapped, Wrapper
 
 _TRY_S = 10.0
@@ -38,7 +38,6 @@ def try_out(wrapper: Wrapper, env: Mapping[str, str]) -> str:
 
     Raises `Unavailable` if that could not be found out for a reason that passes.
     """
-    sweep(env)
     folder = _make_place(env)
     inside, outside = f"{folder}/inside", f"{folder}/outside"
     try:
