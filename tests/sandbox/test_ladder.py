@@ -16,6 +16,8 @@ import agi
 from agi.errors import Unavailable
 from agi.sandbox.ladder import Ladder
 from agi.sandbox.scratch import sweep
+from agi.sandbox.seccomp import Sockets, build_filter
+from agi.sandbox.syscalls import machine
 
 from .conftest import CONFINING, ENV, LADDERS, ladder_on
 
@@ -181,6 +183,19 @@ def test_a_rung_whose_root_can_be_written_to_is_not_taken(tmp_path, monkeypatch,
     ladder.close()
 
     assert (found.name, found.why) == ("none", (f"{NAMES[rung]}: it does not keep commands in",))
+
+
+def test_a_process_of_32_bits_does_not_go_by_the_numbers_of_its_kernel(monkeypatch):
+    """Which is what the system names: calls by number would be other calls, and a filter would end every command."""
+    with monkeypatch.context() as patched:
+        patched.setattr("sys.maxsize", (1 << 31) - 1)
+        ladder = Ladder({"PATH": "/nonexistent"})
+        rung = ladder.rung
+        assert build_filter(machine(), Sockets(internet=True, unix=True)) is None
+
+    ladder.close()
+    assert (rung.name, rung.why[0]) == ("none", "namespaces: not on this kind of machine")
+    assert rung.why[2].startswith(("Landlock: of no use without a filter", "Landlock: not offered"))
 
 
 def left_by_the_killed(folder):

@@ -8,7 +8,6 @@ errors, sandbox.
 from __future__ import annotations
 
 import os
-import platform
 from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
@@ -19,6 +18,7 @@ from agi.sandbox.limits import wanted
 from agi.sandbox.mounts import Mounts, Step
 from agi.sandbox.scene import set_scene
 from agi.sandbox.seccomp import Sockets, build_filter
+from agi.sandbox.syscalls import machine
 from agi.sandbox.wrapped import Wrapped
 
 
@@ -87,7 +87,7 @@ class Bubblewrap(Struct, frozen=True, kw_only=True):
 
 
 def _filter(wrapped: Wrapped, confinement: Confinement) -> Sequence[str]:
-    program = build_filter(platform.machine(), Sockets(internet=True, unix=confinement.unix_sockets))
+    program = build_filter(machine(), Sockets(internet=True, unix=confinement.unix_sockets))
     return ("--seccomp", str(_pass_bytes(wrapped, program))) if program is not None else ()
 
 

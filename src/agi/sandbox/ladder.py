@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import _thread
 import os
-import platform
 import sys
 import threading
 from collections.abc import Mapping, Sequence
@@ -29,7 +28,7 @@ from agi.sandbox.limits import raise_our_own
 from agi.sandbox.namespaces import find_namespaces
 from agi.sandbox.plain import Plain
 from agi.sandbox.scratch import sweep
-from agi.sandbox.syscalls import PROCESSORS
+from agi.sandbox.syscalls import PROCESSORS, machine
 from agi.sandbox.trusted import find_trusted
 from agi.sandbox.trying import try_out, variants
 from agi.sandbox.wrapped import Wrapped, Wrapper
@@ -179,7 +178,7 @@ class Ladder:
             gaps.append("Memory is limited for each process, not for a command as a whole: no control groups here.")
             if os.getuid() == 0:
                 gaps.append("As root, the number of processes is not limited.")
-        if platform.machine() not in PROCESSORS:
+        if machine() not in PROCESSORS:
             gaps.append("System calls are not filtered on this kind of processor.")
         if bubblewrap is not None and os.getuid() == 0:
             gaps.append("As root, the mode and times of the machine's /dev/null and its like can be changed.")
@@ -209,7 +208,7 @@ class Ladder:
         version = landlock_version()
         if not version:
             return "Landlock: not offered by this kernel"
-        if platform.machine() not in PROCESSORS:
+        if machine() not in PROCESSORS:
             return "Landlock: of no use without a filter of system calls for this kind of processor"
         wrapper = Landlock(version, self._helper)
         if said := try_out(wrapper, self._env):

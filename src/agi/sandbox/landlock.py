@@ -9,7 +9,6 @@ sandbox.
 from __future__ import annotations
 
 import os
-import platform
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -24,6 +23,7 @@ from agi.sandbox.places import SCRATCH, Places, find_places
 from agi.sandbox.scratch import make_folder, remove_folder
 from agi.sandbox.seccomp import Sockets, build_filter
 from agi.sandbox.survivors import COMMAND_MARKER, end_marked
+from agi.sandbox.syscalls import machine
 from agi.sandbox.watch import watch_over
 from agi.sandbox.wrapped import Wrapped
 
@@ -109,7 +109,7 @@ class Landlock:
 
 def _filter(confinement: Confinement) -> bytes | None:
     internet = confinement.network == "on"
-    return build_filter(platform.machine(), Sockets(internet=internet, unix=confinement.unix_sockets))
+    return build_filter(machine(), Sockets(internet=internet, unix=confinement.unix_sockets))
 
 
 def _allowed(places: Places, confinement: Confinement, tmp: str, files: int) -> Iterator[tuple[str, int]]:

@@ -8,7 +8,6 @@ up all power before it runs anything. Whether it works here is for the ladder to
 from __future__ import annotations
 
 import os
-import platform
 import sys
 from collections.abc import Mapping, Sequence
 
@@ -19,7 +18,7 @@ from agi.sandbox.limits import MORE_LIKELY_TO_GO, wanted
 from agi.sandbox.mounts import Mounts, Step
 from agi.sandbox.scene import set_scene
 from agi.sandbox.seccomp import Sockets, build_filter
-from agi.sandbox.syscalls import PROCESSORS
+from agi.sandbox.syscalls import PROCESSORS, machine
 from agi.sandbox.wrapped import Wrapped
 
 _MOUNTS, _CONTROL_GROUPS, _NAMES, _MESSAGES = 0x20000, 0x2000000, 0x4000000, 0x8000000
@@ -79,13 +78,13 @@ class Namespaces:
             "size": confinement.limits.scratch,
             "port": port,
             "cwd": cwd,
-            "filter": build_filter(platform.machine(), Sockets(internet=True, unix=confinement.unix_sockets)),
+            "filter": build_filter(machine(), Sockets(internet=True, unix=confinement.unix_sockets)),
         }
 
 
 def find_namespaces(helper: Helper) -> Namespaces | None:
-    """The rung, if it can be tried: on a system and a processor whose calls we know."""
-    known = PROCESSORS.get(platform.machine())
+    """The rung, if it can be tried: on a system and a processor whose calls we know, and call by their numbers."""
+    known = PROCESSORS.get(machine())
     return Namespaces(helper, known.numbers) if known is not None and sys.platform == "linux" else None
 
 

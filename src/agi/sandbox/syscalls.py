@@ -1,10 +1,12 @@
 """The numbers of the system calls we know by name, for the two processors we know, and what each call may not do.
 
-Tables only. May import: nothing of ours.
+Tables, and whether one is ours. May import: nothing of ours.
 """
 
 from __future__ import annotations
 
+import platform
+import sys
 from collections.abc import Mapping
 from typing import Literal
 
@@ -174,6 +176,12 @@ PROCESSORS: dict[str, Processor] = {
         },
     ),
 }
+
+
+def machine() -> str:
+    """Whose numbers this process calls the kernel by: one of 32 bits does not go by those of the kernel it runs on."""
+    return platform.machine() if sys.maxsize > 1 << 32 else "32 bits"
+
 
 ABSENT = ("clone3", "io_uring_setup", "io_uring_enter", "io_uring_register", "openat2", "userfaultfd")
 """Said not to exist, so that programs take the older way, which a filter can look into."""
