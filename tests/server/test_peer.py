@@ -23,8 +23,9 @@ from agi.sandbox.base import Confinement, RungName
 from agi.sandbox.cell import Cell
 from agi.sandbox.ladder import Ladder
 from agi.sandbox.survivors import APART, CHILD_MARKER
-from agi.server import peer
-from agi.server.peer import Address, OtherEnd, PeerCheck, Row, ask_kernel, read_tables
+from agi.server import rows
+from agi.server.peer import OtherEnd, PeerCheck
+from agi.server.rows import Address, Row, ask_kernel, read_tables
 from agi.workspace.launching import launch
 from agi.workspace.processes import child_environment
 
@@ -104,7 +105,7 @@ def test_a_program_of_this_user_is_known() -> None:
 
 def test_a_kernel_without_socket_diagnostics_is_asked_by_its_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer is the same, only slower."""
-    monkeypatch.setattr(peer, "_NETLINK_SOCK_DIAG", 31)
+    monkeypatch.setattr(rows, "_NETLINK_SOCK_DIAG", 31)
     with connection() as (ours, _):
         assert ask_kernel(*reversed(addresses(ours))) is None
         assert PeerCheck().same_user(*addresses(ours))
