@@ -67,6 +67,18 @@ def test_a_group_is_used_again_once_it_is_empty(groups):
     assert groups.take(Limits(memory=100 * MIB)) is first
 
 
+def test_after_many_commands_at_once_few_groups_are_kept(groups):
+    """Each that waits for a command keeps a folder and open descriptors."""
+    taken = [groups.take(Limits()) for _ in range(40)]
+    for group in taken:
+        groups.give_back(group)
+    groups.give_back(groups.take(Limits()))
+
+    left = {path for group in taken for path in group.joins if os.path.exists(path)}
+
+    assert len(left) == 32 * len(taken[0].joins)
+
+
 def test_groups_are_removed_with_their_owner(groups):
     """At the end, and if the owner was killed, by the next one who looks."""
     code = (

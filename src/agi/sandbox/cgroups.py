@@ -25,6 +25,8 @@ from agi.sandbox.survivors import descendants
 _PREFIX = "agi-"
 _TRY_S = 5.0
 _ROUNDS = 20
+_KEPT = 32
+"""How many groups wait for a next command; each keeps its folders and descriptors."""
 _CLOSE_S = 0.3
 _POLL_S = 0.01
 _PIECE = 1 << 16
@@ -191,6 +193,8 @@ class Groups:
     def _settle(self) -> None:
         self._free += [group for group in self._ending if group.is_empty]
         self._ending = [group for group in self._ending if group not in self._free]
+        while len(self._free) > _KEPT:
+            self._drop(self._free.pop())
 
     def _make(self) -> Group | None:
         self._made += 1
