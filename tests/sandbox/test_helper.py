@@ -55,6 +55,11 @@ def parent(pid):
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
+def state(pid):
+    """What it does: `T` if it was stopped."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
 def environment(pid):
     return Path(f"/proc/{pid}/environ").read_bytes()
 
@@ -93,7 +98,7 @@ async def close(launched):
 
 async def test_a_command_has_its_three_streams_and_no_other_descriptor(cell):
     """Neither the line to the daemon nor the folder it was started by."""
-    launched = begin(cell, "echo x > ready; exec sleep 60")
+    launched = await begin(cell, "echo x > ready; exec sleep 60")
     await wait_for(lambda: written(cell.confinement.workspace / "ready"))
     (command,) = children(launched.pid)
 
@@ -104,7 +109,7 @@ async def test_a_command_has_its_three_streams_and_no_other_descriptor(cell):
 
 async def test_the_helper_knows_nothing(cell):
     """It has no environment, stands in no folder, and keeps nothing of a command."""
-    launched = begin(cell, "echo x > ready; sleep 60")
+    launched = await begin(cell, "echo x > ready; sleep 60")
     await wait_for(lambda: written(cell.confinement.workspace / "ready"))
     helper = parent(launched.pid)
     kinds = sorted(os.readlink(f"/proc/{helper}/fd/{fd}").partition(":")[0] for fd in os.listdir(f"/proc/{helper}/fd"))
@@ -120,7 +125,7 @@ async def test_the_helper_knows_nothing(cell):
 async def test_a_helper_that_dies_is_replaced_and_takes_no_command_along(cell, number):
     """Who is held is held by somebody else, and the next command finds a new one."""
     go = cell.confinement.workspace / "go"
-    launched = begin(cell, f"echo x > ready; until [ -e {go} ]; do sleep 0.01; done; exit 7")
+    launched = await begin(cell, f"echo x > ready; until [ -e {go} ]; do sleep 0.01; done; exit 7")
     await wait_for(lambda: written(cell.confinement.workspace / "ready"))
     helper = parent(launched.pid)
     os.kill(helper, number)
@@ -132,16 +137,55 @@ async def test_a_helper_that_dies_is_replaced_and_takes_no_command_along(cell, n
     assert (launched.ending(), launched.close().leftovers) == ((7, ""), False)
 
 
+async def test_who_waits_for_a_command_to_start_keeps_nobody_else_waiting(cell):
+    """A helper takes its time where many commands begin at once; all else in the daemon goes on meanwhile."""
+    launched = await begin(cell, "echo x > ready; exec sleep 60")
+    await wait_for(lambda: written(cell.confinement.workspace / "ready"))
+    helper = parent(launched.pid)
+    os.kill(helper, signal.SIGSTOP)
+    await wait_for(lambda: state(helper) == "T")
+
+    running = asyncio.create_task(run(cell, "echo on"))
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+    assert (state(helper), running.done()) == ("T", False)
+    os.kill(helper, signal.SIGCONT)
+    assert (await running).stdout.head == "on\n"
+    await close(launched)
+
+
+async def test_a_command_that_is_canceled_while_it_is_started_never_begins(cell):
+    """Whoever is forked for it finds nobody who gives leave."""
+    folder = cell.confinement.workspace
+    launched = await begin(cell, "echo x > ready; exec sleep 60")
+    await wait_for(lambda: written(folder / "ready"))
+    helper = parent(launched.pid)
+    os.kill(helper, signal.SIGSTOP)
+    running = asyncio.create_task(run(cell, "echo x > begun"))
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+    running.cancel()
+    await asyncio.wait({running})
+    os.kill(helper, signal.SIGCONT)
+
+    assert running.cancelled()
+    assert (await run(cell, "echo next")).stdout.head == "next\n"
+    assert not (folder / "begun").exists()
+    await close(launched)
+
+
 async def test_a_helper_that_was_stopped_goes_on_and_is_not_left_behind(workspace):
     """Where nothing keeps a command in, it can stop the helper; the daemon, which waits for it, does not wait long."""
     ladder = Ladder(ENV, "off")
     cell = Cell(ladder, Confinement(workspace=workspace))
-    launched = begin(cell, "echo x > ready; sleep 60")
+    launched = await begin(cell, "echo x > ready; sleep 60")
     await wait_for(lambda: written(workspace / "ready"))
     helper = parent(launched.pid)
     os.kill(helper, signal.SIGSTOP)
 
-    again = begin(cell, "sleep 60")
+    again = await begin(cell, "sleep 60")
     assert parent(again.pid) == helper
     os.kill(helper, signal.SIGSTOP)
     ladder.close()
@@ -161,7 +205,7 @@ async def test_an_interpreter_that_does_not_come_up_is_not_waited_for_without_en
     assert cell.rung.name == "none"  # what limits commands is held open from now on
     before = os.listdir("/proc/self/fd")
 
-    with pytest.raises(OSError, match="does not answer"):
+    with pytest.raises(OSError, match="does not start"):
         await run(cell, "touch ran")
 
     assert os.listdir("/proc/self/fd") == before
@@ -175,7 +219,7 @@ async def test_one_that_does_not_start_is_an_error_and_leaks_nothing(workspace, 
     assert cell.rung
     before = os.listdir("/proc/self/fd")
 
-    with pytest.raises(OSError, match="does not answer"):
+    with pytest.raises(OSError, match="does not start"):
         await run(cell, "touch ran")
 
     assert os.listdir("/proc/self/fd") == before
@@ -427,7 +471,7 @@ async def test_without_pidfds_the_end_is_noticed_by_a_thread(cell, monkeypatch):
 
 async def test_a_command_that_is_killed_at_once_leaves_nobody(cell):
     """Not even who has cleared its environment: the holder knows its descendants."""
-    launched = begin(cell, "env -i /usr/bin/setsid /bin/sh -c 'echo x > ready; exec sleep 60' & sleep 60")
+    launched = await begin(cell, "env -i /usr/bin/setsid /bin/sh -c 'echo x > ready; exec sleep 60' & sleep 60")
     await wait_for(lambda: written(cell.confinement.workspace / "ready"))
     running = {launched.pid, *descendants(launched.pid)}
     assert any(pid != launched.pid and b"\0PATH=" not in b"\0" + environment(pid) for pid in running)

@@ -57,7 +57,7 @@ async def test_when_the_shim_is_killed_its_command_is_found_by_its_mark(workspac
     """Nobody inside can clear up then, so it is done from outside."""
     cell = Cell(ladder_on("landlock"), Confinement(workspace=workspace))
     argv = ["/bin/sh", "-c", "echo $$ > pid; exec sleep 100"]
-    launched = launch(argv, cwd=workspace, env=ENV, on_bytes=lambda *_: None, cell=cell)
+    launched = await launch(argv, cwd=workspace, env=ENV, on_bytes=lambda *_: None, cell=cell)
     until = time.monotonic() + 20
     while not ((workspace / "pid").exists() and (workspace / "pid").read_text()):
         assert time.monotonic() < until

@@ -287,7 +287,7 @@ async def test_a_command_that_has_dropped_its_mark_is_known(rung: RungName, way:
         port = listener.getsockname()[1]
         command = ["/usr/bin/env", "-i", "A=b", bash(), "-c", f"exec 3<>/dev/tcp/127.0.0.1/{port}; exec sleep 60"]
         cell = Cell(ladder, Confinement(workspace=tmp_path, network="on"))
-        launched = launch(command, cwd=tmp_path, env=ENV, on_bytes=lambda *_: None, cell=cell)
+        launched = await launch(command, cwd=tmp_path, env=ENV, on_bytes=lambda *_: None, cell=cell)
         try:
             ours, _ = await asyncio.to_thread(listener.accept)
             (inner,) = children(launched.pid)

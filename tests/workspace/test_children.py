@@ -2,18 +2,19 @@
 
 import signal
 
-from agi.workspace.children import Child
+from agi.workspace.children import Child, spawning
 
 ENV = {"PATH": "/usr/bin:/bin"}
 
 
 def child(folder, command, heard=None):
-    return Child(["/bin/sh", "-c", command], cwd=folder, env=ENV, on_bytes=lambda *said: (heard or []).append(said))
+    start = spawning(["/bin/sh", "-c", command], env=ENV)
+    return Child.started(start, folder, on_bytes=lambda *said: [] if heard is None else heard.append(said))
 
 
 async def test_the_exit_is_noticed_and_collected(tmp_path):
     """The return code is the process's own."""
-    started = child(tmp_path, "exit 5")
+    started = await child(tmp_path, "exit 5")
 
     assert await started.exited_within(10)
     assert await started.over_within(10)
@@ -24,7 +25,7 @@ async def test_the_exit_is_noticed_and_collected(tmp_path):
 
 async def test_waiting_has_an_end(tmp_path):
     """A process that goes on is not over; ending it is asked first."""
-    started = child(tmp_path, "exec sleep 100")
+    started = await child(tmp_path, "exec sleep 100")
 
     assert not await started.exited_within(0.01)
     assert await started.end(5)
@@ -36,12 +37,7 @@ async def test_waiting_has_an_end(tmp_path):
 async def test_the_deaf_are_killed(tmp_path):
     """Asking has a limit."""
     heard = []
-    started = Child(
-        ["/bin/sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.01; done"],
-        cwd=tmp_path,
-        env=ENV,
-        on_bytes=lambda *said: heard.append(said),
-    )
+    started = await child(tmp_path, "trap '' TERM; echo ready; while :; do sleep 0.01; done", heard)
     while not heard:
         assert not await started.exited_within(0.005)
 
@@ -54,7 +50,7 @@ async def test_the_deaf_are_killed(tmp_path):
 
 async def test_an_abandoned_child_is_killed_and_still_collected(tmp_path):
     """Nothing is left, even if nobody waited."""
-    started = child(tmp_path, "exec sleep 100")
+    started = await child(tmp_path, "exec sleep 100")
     started.abandon()
 
     assert await started.exited_within(10)

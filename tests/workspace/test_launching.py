@@ -298,7 +298,7 @@ async def test_a_folder_that_cannot_be_entered_is_no_failure_of_the_sandbox(cell
 
 async def test_a_launched_program_is_closed_once(cell):
     """Closing twice says the same."""
-    launched = launch(
+    launched = await launch(
         ["/bin/sh", "-c", "exit 4"],
         cwd=cell.confinement.workspace,
         env=ENV,

@@ -55,7 +55,7 @@ class StdioLine:
         try:
             os.set_blocking(ours, False)
             try:
-                self._launched = launch(
+                self._launched = await launch(
                     self._server.argv, cwd=cwd, env=env, on_bytes=self._take, stdin=theirs, cell=cell
                 )
             finally:

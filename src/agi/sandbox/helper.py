@@ -17,8 +17,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import agi
@@ -36,6 +36,7 @@ _DOUBT_S = 0.5
 _ATTEMPTS = 3
 _LONGEST = 200
 _WRITES = 2
+_SILENT = "the helper does not answer"
 _GONE = (errno.EPIPE, errno.ECONNRESET)
 """How the system says that nobody is at the other end. Whatever else it says is about us, or about this machine."""
 _HINT = "Nothing was run. Make room by ending what uses up files or memory. It is tried again with the next command."
@@ -137,6 +138,11 @@ class Brood:
         APART.discard(holder)
         self._forget()
 
+    def wake(self) -> None:
+        """Have the helper go on, if a command has stopped it."""
+        with suppress(OSError):
+            os.kill(self.helper, signal.SIGCONT)
+
     def leave(self) -> None:
         """The helper is dead, or will be; some of what it forked may go on."""
         self._is_left = True
@@ -145,6 +151,33 @@ class Brood:
     def _forget(self) -> None:
         if self._is_left and not self._holders:
             APART.discard(self.helper)
+
+
+class _Asked:
+    """An order that was handed over; unless a holder comes of it, whoever is forked for it ends before it begins."""
+
+    def __init__(self, line: Line, door: socket.socket, brood: Brood, *, is_first: bool) -> None:
+        self.line = line
+        self.door = door
+        self._brood = brood
+        self._is_first = is_first
+        self._is_kept = False
+
+    def wake(self) -> None:
+        """Have the helper go on: its silence may be that of one that was stopped."""
+        self._brood.wake()
+
+    def become(self, pid: int) -> Held:
+        """The holder by its number."""
+        self._is_kept = True
+        return Held(pid, self.line, is_first=self._is_first, brood=self._brood)
+
+    def __enter__(self) -> _Asked:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if not self._is_kept:
+            self.line.close()
 
 
 class Helper:
@@ -159,53 +192,64 @@ class Helper:
     def start(
         self, order: Mapping[str, object], *, cwd: Path, streams: Sequence[int], more: Sequence[int] = ()
     ) -> Held:
-        """A holder for an order, which waits for leave.
+        """A holder for an order, which waits for leave; for a thread that may wait a moment.
 
         The streams are what the command writes to, twice, and what it reads, if that is anything. Raises `OSError` if
         there is none to be had, and `Unavailable` if the helper is there and could not be asked.
         """
-        folder = os.open(cwd, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            written = _written({**order, "reads": len(streams) > _WRITES})
-            try:
-                return self._ask([written, folder, *streams, *more], is_first=order["enclosure"] is not None)
-            finally:
-                os.close(written)
-        finally:
-            os.close(folder)
+        with _opened(order, cwd, streams, more) as descriptors:
+            for _ in range(_ATTEMPTS):
+                with self._ask(descriptors, is_first=order["enclosure"] is not None) as asked:
+                    if not asked.line.is_answered(_DOUBT_S):
+                        asked.wake()
+                        asked.line.is_answered(_ANSWER_S)
+                    if (held := self._take(asked)) is not None:
+                        return held
+        raise OSError(f"no process could be made: {_SILENT}")
+
+    async def start_meanwhile(
+        self, order: Mapping[str, object], *, cwd: Path, streams: Sequence[int], more: Sequence[int] = ()
+    ) -> Held:
+        """The same in an event loop, in which others go on."""
+        with _opened(order, cwd, streams, more) as descriptors:
+            for _ in range(_ATTEMPTS):
+                with self._ask(descriptors, is_first=order["enclosure"] is not None) as asked:
+                    if not await asked.line.is_answered_meanwhile(_DOUBT_S):
+                        asked.wake()
+                        await asked.line.is_answered_meanwhile(_ANSWER_S)
+                    if (held := self._take(asked)) is not None:
+                        return held
+        raise OSError(f"no process could be made: {_SILENT}")
 
     def close(self) -> None:
         """Let it go; holders see their commands through all the same."""
         with self._lock:
             self._hang_up()
 
-    def _ask(self, descriptors: Sequence[int], *, is_first: bool) -> Held:
-        answer = b""
-        for _ in range(_ATTEMPTS):
-            line = Line()
-            try:
-                with self._lock:
-                    answer = self._try([descriptors[0], line.theirs.fileno(), *descriptors[1:]])
-                    if answer.isdigit():
-                        line.theirs.close()
-                        return Held(int(answer), line, is_first=is_first, brood=self._brood)
-            except BaseException:
-                line.close()
-                raise
-            line.close()  # whoever was forked for it ends before it begins
-        raise OSError(f"no process could be made: {answer.decode() or 'the helper does not answer'}")
-
-    def _try(self, descriptors: list[int]) -> bytes:
-        """What the helper says, in words if it failed; nothing if it is gone, and then the next one is a new one."""
+    def _ask(self, descriptors: Sequence[int], *, is_first: bool) -> _Asked:
+        """Hand over an order; a helper that is gone is noticed by its silence."""
+        line = Line()
         try:
-            door = self._reach()
-            _hand_over(door, descriptors)
-            answer = self._hear(door)
-        except OSError:
-            answer = b""
-        if not answer:
-            self._hang_up()
-        return answer
+            with self._lock, line.theirs:
+                door = self._reach()
+                assert self._brood is not None  # noqa: S101 - there is one for each helper
+                _hand_over(door, [descriptors[0], line.theirs.fileno(), *descriptors[1:]])
+                return _Asked(line, door, self._brood, is_first=is_first)
+        except BaseException:
+            line.close()
+            raise
+
+    def _take(self, asked: _Asked) -> Held | None:
+        """The holder that was asked for; None if the helper is gone, and then the next one is a new one."""
+        answer = asked.line.answer()
+        if answer.isdigit():
+            return asked.become(int(answer))
+        if answer:
+            raise OSError(f"no process could be made: {answer.decode()}")
+        with self._lock:
+            if self._door is asked.door:
+                self._hang_up()
+        return None
 
     def _reach(self) -> socket.socket:
         if self._door is None or self._owner != os.getpid():
@@ -214,24 +258,12 @@ class Helper:
             self._brood, self._owner = Brood(pid), os.getpid()
         return self._door
 
-    def _hear(self, door: socket.socket) -> bytes:
-        poll = select.poll()
-        poll.register(door, select.POLLIN)
-        if not poll.poll(_DOUBT_S * 1000):
-            self._wake()
-        return door.recv(_LONGEST)
-
-    def _wake(self) -> None:
-        if self._brood is not None:
-            with suppress(OSError):
-                os.kill(self._brood.helper, signal.SIGCONT)
-
     def _hang_up(self) -> None:
         if self._door is not None:
             self._door.close()
             self._door = None
-            self._wake()  # one that is stopped would not notice
         if self._brood is not None:
+            self._brood.wake()  # one that is stopped would not notice
             self._brood.leave()
             self._brood = None
         orphans.collect()
@@ -240,13 +272,29 @@ class Helper:
         self._hang_up()
 
 
+@contextmanager
+def _opened(
+    order: Mapping[str, object], cwd: Path, streams: Sequence[int], more: Sequence[int]
+) -> Iterator[Sequence[int]]:
+    """What goes with an order: it, written down, the folder, and what the command is given."""
+    folder = os.open(cwd, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        written = _written({**order, "reads": len(streams) > _WRITES})
+        try:
+            yield [written, folder, *streams, *more]
+        finally:
+            os.close(written)
+    finally:
+        os.close(folder)
+
+
 def _hand_over(door: socket.socket, descriptors: list[int]) -> None:
-    """Send an order; raises `OSError` if the helper is gone, or takes nothing, and `Unavailable` if we cannot send."""
+    """Send an order, if anybody is there to take it; raises `Unavailable` if we cannot send."""
     try:
         socket.send_fds(door, [b"o"], descriptors)
     except OSError as problem:
         if isinstance(problem, TimeoutError) or problem.errno in _GONE:
-            raise
+            return  # which its silence on the line tells as well
         # The helper lives, and so do its holders: whoever brought this about must not have it dropped.
         hint = _PARKED_HINT if problem.errno == errno.ETOOMANYREFS else _HINT
         said = f"The sandbox could not be asked to start a command: {problem.strerror}."

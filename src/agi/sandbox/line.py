@@ -5,11 +5,13 @@ While it is open, a holder knows that someone is there. May import: nothing of o
 
 from __future__ import annotations
 
+import asyncio
 import select
 import socket
 from contextlib import suppress
 
 _LONGEST = 64
+_LONGEST_ANSWER = 200
 
 
 class Line:
@@ -19,6 +21,30 @@ class Line:
         self._ours, self.theirs = socket.socketpair()
         self._ours.setblocking(False)
         self._said = b""
+
+    def is_answered(self, seconds: float) -> bool:
+        """Wait for the helper's answer to the order that the line went with, or for its end; False if time was up."""
+        poll = select.poll()
+        poll.register(self._ours, select.POLLIN)
+        return bool(poll.poll(seconds * 1000))
+
+    async def is_answered_meanwhile(self, seconds: float) -> bool:
+        """The same, and others go on."""
+        loop = asyncio.get_running_loop()
+        answered = loop.create_future()
+        loop.add_reader(self._ours, _note, answered)
+        try:
+            done, _ = await asyncio.wait({answered}, timeout=seconds)
+            return bool(done)
+        finally:
+            loop.remove_reader(self._ours)
+
+    def answer(self) -> bytes:
+        """What the helper has said; nothing if it is gone, or has not answered. The holder says nothing before."""
+        try:
+            return self._ours.recv(_LONGEST_ANSWER)
+        except OSError:
+            return b""
 
     def say(self, word: bytes) -> None:
         """Tell the holder something; one that is gone hears nothing."""
@@ -45,3 +71,8 @@ class Line:
         """Hang up: whatever the holder still has to end, it ends."""
         self._ours.close()
         self.theirs.close()
+
+
+def _note(answered: asyncio.Future[None]) -> None:
+    if not answered.done():
+        answered.set_result(None)

@@ -61,7 +61,11 @@ def _serve(door: socket.socket, signals: int) -> None:
         os._exit(0)
     sent = b"".join(data for _, _, data in extra)
     descriptors = list(struct.unpack(f"{len(sent) // 4}i", sent))
-    door.send(_fork(door, descriptors, signals))
+    answer = _fork(door, descriptors, signals)
+    try:
+        os.write(descriptors[1], answer)  # on the command's own line: nobody waits for what others are told
+    except OSError:
+        pass  # who asked has hung up
     for fd in descriptors:
         os.close(fd)
 

@@ -9,7 +9,7 @@ import os
 import select
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from threading import Lock
@@ -50,6 +50,8 @@ class Wrapped:
         """How to end what the inner side did not say it has ended; tells how many there were."""
         self.start: Callable[[Path, Sequence[int]], Held] | None = None
         """How it is started in a folder, with what it writes to and reads, if not as a process of ours."""
+        self.start_meanwhile: Callable[[Path, Sequence[int]], Awaitable[Held]] | None = None
+        """The same in an event loop, in which others go on."""
         self.until_started = ExitStack()
         self.until_over = ExitStack()
         self._held: Held | None = None
@@ -66,12 +68,20 @@ class Wrapped:
         """Have it started by the helper, which gives it a holder."""
 
         def start(cwd: Path, streams: Sequence[int]) -> Held:
-            whole = {**order, "argv": list(self.argv), "env": self.env}
-            self._held = held = helper.start(whole, cwd=cwd, streams=streams, more=self.pass_fds)
-            self.until_over.callback(held.close)
-            return held
+            return self._kept(helper.start(whole(), cwd=cwd, streams=streams, more=self.pass_fds))
 
-        self.start = start
+        async def start_meanwhile(cwd: Path, streams: Sequence[int]) -> Held:
+            return self._kept(await helper.start_meanwhile(whole(), cwd=cwd, streams=streams, more=self.pass_fds))
+
+        def whole() -> dict[str, object]:
+            return {**order, "argv": list(self.argv), "env": self.env}
+
+        self.start, self.start_meanwhile = start, start_meanwhile
+
+    def _kept(self, held: Held) -> Held:
+        self._held = held
+        self.until_over.callback(held.close)
+        return held
 
     def open_report(self) -> int:
         """Make the pipe over which the inner side says that it has begun, and whether it left something running."""

@@ -88,7 +88,7 @@ async def _talk_once(
             env = child_environment(os.environ, os.getpid())
             # Isolated from the environment and the folder; nothing is written beside what is imported.
             argv = [sys.executable, "-I", "-B", "-X", "utf8", str(INSIDE)]
-            launched = launch(argv, cwd=cwd, env=env, on_bytes=heard.take, stdin=theirs.fileno(), cell=cell)
+            launched = await launch(argv, cwd=cwd, env=env, on_bytes=heard.take, stdin=theirs.fileno(), cell=cell)
         heard.stop = launched.stop
         asking = asyncio.create_task(_ask(ours, request, limits.answer), name="asking a user tool")
         try:

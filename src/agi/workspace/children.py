@@ -11,7 +11,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -40,7 +40,7 @@ class Process(Protocol):
         """Send a signal to it and its group, 0 to send none; False if nobody is left."""
 
 
-Start = Callable[[Path, Sequence[int]], Process]
+Start = Callable[[Path, Sequence[int]], Awaitable[Process]]
 """Starts a program in a folder, with what it writes to, twice, and what it reads, if that is anything."""
 
 
@@ -62,49 +62,57 @@ class Spawned(subprocess.Popen[bytes]):
         return True
 
 
+def spawning(
+    argv: Sequence[str], *, env: Mapping[str, str], stdin: int = subprocess.DEVNULL, pass_fds: Collection[int] = ()
+) -> Start:
+    """How a program is started as a child of ours."""
+
+    async def spawn(cwd: Path, streams: Sequence[int]) -> Process:
+        # No preexec_fn: with one, Python forks the whole daemon instead of using vfork, and may deadlock.
+        return Spawned(
+            argv,
+            stdin=stdin,
+            stdout=streams[0],
+            stderr=streams[1],
+            cwd=cwd,
+            env=env,
+            start_new_session=True,
+            pass_fds=pass_fds,
+        )
+
+    return spawn
+
+
 class Child:
-    """A running process; must be made inside a running event loop, and abandoned in the end."""
+    """A running process, as `started` makes it; to be abandoned in the end."""
 
     def __init__(
-        self,
-        argv: Sequence[str],
-        *,
-        cwd: Path,
-        env: Mapping[str, str],
-        on_bytes: Callable[[Channel, bytes], None],
-        stdin: int = subprocess.DEVNULL,
-        pass_fds: Collection[int] = (),
-        has_inner_group: bool = False,
-        start: Start | None = None,
+        self, process: Process, on_bytes: Callable[[Channel, bytes], None], *, has_inner_group: bool = False
     ) -> None:
+        self._process = process
+        self._on_bytes = on_bytes
         self._has_inner_group = has_inner_group
         self._loop = asyncio.get_running_loop()
-        self._on_bytes = on_bytes
         self._exited: asyncio.Future[None] = self._loop.create_future()
         self._at_end: asyncio.Future[None] = self._loop.create_future()
         self._pipes: set[int] = set()
 
-        def spawn(cwd: Path, streams: Sequence[int]) -> Process:
-            # No preexec_fn: with one, Python forks the whole daemon instead of using vfork, and may deadlock.
-            return Spawned(
-                argv,
-                stdin=stdin,
-                stdout=streams[0],
-                stderr=streams[1],
-                cwd=cwd,
-                env=env,
-                start_new_session=True,
-                pass_fds=pass_fds,
-            )
-
-        self._process = self._start(start or spawn, cwd, stdin)
-        self._watch_exit()
-
-    def _start(self, start: Start, cwd: Path, stdin: int) -> Process:
+    @classmethod
+    async def started(
+        cls,
+        start: Start,
+        cwd: Path,
+        *,
+        on_bytes: Callable[[Channel, bytes], None],
+        stdin: int = subprocess.DEVNULL,
+        has_inner_group: bool = False,
+    ) -> Child:
+        """Start a program with pipes of its own, and begin to read them."""
         out, out_end = os.pipe()
         err, err_end = os.pipe()
         try:
-            process = start(cwd, [out_end, err_end] if stdin == subprocess.DEVNULL else [out_end, err_end, stdin])
+            streams = [out_end, err_end] if stdin == subprocess.DEVNULL else [out_end, err_end, stdin]
+            child = cls(await start(cwd, streams), on_bytes, has_inner_group=has_inner_group)
         except BaseException:
             os.close(out)
             os.close(err)
@@ -112,9 +120,10 @@ class Child:
         finally:
             os.close(out_end)
             os.close(err_end)
-        self._listen(out, "stdout")
-        self._listen(err, "stderr")
-        return process
+        child._listen(out, "stdout")
+        child._listen(err, "stderr")
+        child._watch_exit()
+        return child
 
     @property
     def pid(self) -> int:

@@ -1,7 +1,7 @@
 """Start a program, in a sandbox if there is a cell for it, and clear up after it: where both come together.
 
-What is run and what its output is for is not known here. Must be used inside a running event loop, in its own thread:
-a sandbox ends with the thread that started it. May import: errors, sandbox, workspace.
+What is run and what its output is for is not known here. A start is waited for, and others go on. Must be used in the
+thread of the event loop: a sandbox may end with the thread that started it. May import: errors, sandbox, workspace.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from agi.errors import Invalid, Unavailable
 from agi.sandbox.base import Aftermath
-from agi.workspace.children import Channel, Child
+from agi.workspace.children import Channel, Child, spawning
 
 if TYPE_CHECKING:
     from agi.sandbox.cell import Cell
@@ -78,7 +78,7 @@ class Launched:
         return code, ""
 
 
-def launch(
+async def launch(
     argv: Sequence[str],
     *,
     cwd: Path,
@@ -89,18 +89,16 @@ def launch(
 ) -> Launched:
     """Start a program; without a cell it is not confined, which is for programs of our own choosing."""
     if cell is None:
-        return Launched(Child(argv, cwd=cwd, env=env, on_bytes=on_bytes, stdin=stdin), None, None, cwd)
+        spawn = spawning(argv, env=env, stdin=stdin)
+        return Launched(await Child.started(spawn, cwd, on_bytes=on_bytes, stdin=stdin), None, None, cwd)
     wrapped = cell.wrap(argv, cwd=cwd, env=env)
     try:
-        child = Child(
-            wrapped.argv,
-            cwd=cwd,
-            env=wrapped.env,
+        child = await Child.started(
+            wrapped.start_meanwhile or spawning(wrapped.argv, env=wrapped.env, stdin=stdin, pass_fds=wrapped.pass_fds),
+            cwd,
             on_bytes=on_bytes,
             stdin=stdin,
-            pass_fds=wrapped.pass_fds,
             has_inner_group=wrapped.hides_signals,
-            start=wrapped.start,
         )
         wrapped.started(child.pid)
     except BaseException as problem:

@@ -117,7 +117,7 @@ async def run_command(
     argv = [shell, "-c", "--", command]
     for attempt in range(1, ATTEMPTS + 1):
         listener = _Listener(on_output, capture_limit, spill)
-        launched = launch(argv, cwd=cwd, env=env, on_bytes=listener.take, cell=cell)
+        launched = await launch(argv, cwd=cwd, env=env, on_bytes=listener.take, cell=cell)
         try:
             timed_out, leftovers = await see_through(launched, timeout_s)
         finally:
@@ -175,7 +175,7 @@ async def capture(
         if len(said[channel]) > limit:
             launched.stop()
 
-    launched = launch(argv, cwd=cwd, env=env, on_bytes=take, stdin=stdin, cell=cell)
+    launched = await launch(argv, cwd=cwd, env=env, on_bytes=take, stdin=stdin, cell=cell)
     try:
         timed_out, _ = await see_through(launched, timeout_s)
     finally:
