@@ -80,6 +80,8 @@ $(VENV)/.uv:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "agi needs Python 3.11 or newer; set PYTHON=…")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-uv.lock
+	# Nobody asked for it, and where Python brings it along each start of an interpreter loads a part of it.
+	$(BIN)/uv pip uninstall -q --python $(BIN)/python setuptools
 	touch $@
 
 $(RUN): requirements.lock pyproject.toml | $(VENV)/.uv
