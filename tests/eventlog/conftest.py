@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import shutil
+import sqlite3
 import subprocess
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
@@ -14,11 +18,13 @@ import pytest
 from agi.eventlog.base import Cursor
 from agi.eventlog.follow import Delivery
 from agi.eventlog.log import EventLog
+from agi.eventlog.verify import LogFiles
 from agi.protocol import events as ev
+from agi.protocol.chains import LogCheck
 from agi.protocol.ids import MESSAGE, PART, SESSION, TURN, new_id
 from agi.protocol.messages import Message, Usage
 from agi.protocol.parts import Text
-from agi.views.tables import Tables
+from agi.views.tables import Tables, anchor
 
 TS = "2026-01-01T00:00:00.000Z"
 
@@ -204,12 +210,58 @@ async def follow() -> AsyncIterator[Callable[..., Reader]]:
         await reader.leave()
 
 
+class Told:
+    """A session of eight events on disk, and what a look at it finds."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.database = folder / "agi.sqlite"
+        self.id = new_id(SESSION)
+        self.mirror = folder / "sessions" / self.id / "events.ndjson"
+        asyncio.run(self._write())
+        self.head = self.look().head
+
+    async def _write(self) -> None:
+        log = EventLog(self.folder, Tables())
+        await log.append(self.id, [(None, created(self.id))])
+        for n in range(2, 9):
+            await log.append(self.id, [(new_id(TURN), ev.Notice(code="note", message=f"Nr. {n} ä"))])
+        await log.close()
+
+    def look(self, head: str = "") -> LogCheck:
+        return LogFiles(self.folder, self.database).check(self.id, anchor, head)
+
+    def first(self) -> tuple[str, str, int]:
+        found = self.look().findings[0]
+        return found.place, found.problem, found.seq
+
+    def sql(self, *statements: str) -> None:
+        db = sqlite3.connect(self.database)
+        for statement in statements:
+            db.execute(statement)
+        db.commit()
+        db.close()
+
+    def lines(self) -> list[bytes]:
+        return self.mirror.read_bytes().splitlines(keepends=True)
+
+
+@pytest.fixture
+def told(tmp_path: Path) -> Iterator[Told]:
+    """In memory where that is possible: some tests make hundreds of databases."""
+    memory = Path("/dev/shm")
+    made = Path(tempfile.mkdtemp(dir=memory if os.access(memory, os.W_OK) else tmp_path))
+    yield Told(made / ".agi")
+    shutil.rmtree(made)
+
+
 PRELUDE = """
 import asyncio, sys, os, time
 from pathlib import Path
 from agi.eventlog.log import EventLog
+from agi.eventlog.verify import LogFiles
 from agi.protocol import events as ev
-from agi.views.tables import Tables
+from agi.views.tables import Tables, anchor
 
 folder, session_id = Path(sys.argv[1]), sys.argv[2]
 def note(text):

@@ -10,7 +10,8 @@ import pytest
 
 from agi.eventlog import chain
 from agi.eventlog.log import EventLog
-from agi.eventlog.repair import rebuild_database, rebuild_mirrors
+from agi.eventlog.mirroring import rebuild_mirrors
+from agi.eventlog.repair import rebuild_database
 from agi.eventlog.schema import STEPS, prepare
 from agi.eventlog.verify import LogFiles
 from agi.protocol import events as ev

@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 from msgspec import Raw
 
-from agi.errors import Damaged, StorageError
+from agi.errors import StorageError
 from agi.eventlog import repair as repairs
 from agi.eventlog import schema
 from agi.eventlog.base import Cursor
 from agi.eventlog.log import EventLog
-from agi.eventlog.repair import alone_at, needs_rebuild, rebuild_database, rebuild_if_needed, rebuild_mirrors
+from agi.eventlog.repair import alone_at, needs_rebuild, rebuild_database, rebuild_if_needed
 from agi.eventlog.rows import read_page
 from agi.eventlog.schema import connect
 from agi.protocol import events as ev
@@ -562,23 +562,6 @@ def test_a_path_that_cannot_be_looked_at_is_an_error_of_ours(folder, told):
         needs_rebuild(folder / ("x" * 300), folder)
 
 
-def test_mirrors_are_not_made_from_a_database_with_a_hole(folder, told):
-    """They may have what it lost; made again from them, it has it too."""
-    before = rows(folder)
-    kept = mirror(folder, told[1]).read_bytes()
-    db = connect(database(folder))
-    db.execute("DELETE FROM events WHERE session_id=? AND seq=5", (told[1],))
-    db.close()
-
-    with pytest.raises(Damaged) as refused:
-        rebuild_mirrors(folder, database(folder), Tables())
-    assert "--from-mirrors" in refused.value.hint
-    assert mirror(folder, told[1]).read_bytes() == kept
-
-    rebuild_database(folder, database(folder), Tables())
-    assert rows(folder) == before
-
-
 def test_a_snapshot_that_cannot_be_read_is_none(folder, short):
     """However deeply it is nested."""
     path = mirror(folder, short)
@@ -658,35 +641,6 @@ def test_rows_that_are_no_events_any_more_are_passed_over(folder, told):
     assert report.lost == 4
 
 
-def test_deleted_mirrors_come_back_from_the_database(folder, told):
-    """Byte by byte, private, with their snapshots; those that are right are not touched."""
-    paths = [path for one in told for path in (mirror(folder, one), mirror(folder, one).with_name("session.json"))]
-    before = [path.read_bytes() for path in paths]
-    shutil.rmtree(folder / "sessions" / told[0])
-    untouched = mirror(folder, told[1]).stat().st_ino
-
-    report = rebuild_mirrors(folder, database(folder), Tables())
-
-    assert [path.read_bytes() for path in paths if path.name == "events.ndjson"] == before[::2]
-    assert [json.loads(path.read_bytes())["id"] for path in paths if path.name == "session.json"] == told
-    assert {path.stat().st_mode & 0o777 for path in paths} == {0o600}
-    assert (folder / "sessions" / told[0]).stat().st_mode & 0o777 == 0o700
-    assert (report.sessions, report.mirrors) == (2, 1)
-    assert mirror(folder, told[1]).stat().st_ino == untouched
-
-
-def test_a_mirror_that_is_put_right_keeps_what_only_it_had(folder, told):
-    """Lines the database does not have are set aside before the mirror is written anew."""
-    path = mirror(folder, told[0])
-    right = path.read_bytes()
-    path.write_bytes(right[:100] + b"\nonly here\n" + right)
-
-    report = rebuild_mirrors(folder, database(folder), Tables())
-
-    assert path.read_bytes() == right
-    assert Path(report.set_aside[0]).read_bytes() == right[:100] + b"\nonly here\n"
-
-
 def test_a_database_of_a_newer_version_is_refused_not_rebuilt(folder, told):
     """It is healthy, only not ours: nothing is touched."""
     db = connect(database(folder))
@@ -727,13 +681,12 @@ def test_links_in_the_data_folder_are_not_followed(folder, told, tmp_path):
     assert not any(b"precious" in Path(aside).read_bytes() for aside in report.set_aside)
 
 
-def test_an_id_that_leads_elsewhere_is_not_mirrored(folder, told, tmp_path):
+def test_an_id_that_leads_elsewhere_is_no_session(folder, told, tmp_path):
     """Ids in a database may be somebody else's as well."""
     db = connect(database(folder))
     db.execute("UPDATE events SET session_id='../../../escaped' WHERE session_id=?", (told[0],))
     db.close()
 
-    rebuild_mirrors(folder, database(folder), Tables())
     rebuild_database(folder, database(folder), Tables())
 
     assert not list(folder.parent.rglob("escaped*"))

@@ -2,71 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
-import shutil
 import sqlite3
-import tempfile
-from pathlib import Path
 
 import pytest
 
 from agi.errors import Damaged, StorageError
 from agi.eventlog import chain
-from agi.eventlog.log import EventLog
-from agi.eventlog.repair import rebuild_database, rebuild_mirrors
+from agi.eventlog.mirroring import rebuild_mirrors
+from agi.eventlog.repair import rebuild_database
 from agi.eventlog.verify import LogFiles
 from agi.protocol import events as ev
-from agi.protocol.chains import LogCheck
-from agi.protocol.ids import SESSION, TURN, new_id
-from agi.views.tables import Tables, anchor
-
-TS = "2026-01-01T00:00:00.000Z"
-
-
-class Told:
-    """A session of eight events on disk, and what a look at it finds."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.database = folder / "agi.sqlite"
-        self.id = new_id(SESSION)
-        self.mirror = folder / "sessions" / self.id / "events.ndjson"
-        asyncio.run(self._write())
-        self.head = self.look().head
-
-    async def _write(self) -> None:
-        log = EventLog(self.folder, Tables())
-        made = ev.SessionCreated(id=self.id, agent="build", workspace_path="/w", project_path="/w", created_at=TS)
-        await log.append(self.id, [(None, made)])
-        for n in range(2, 9):
-            await log.append(self.id, [(new_id(TURN), ev.Notice(code="note", message=f"Nr. {n} ä"))])
-        await log.close()
-
-    def look(self, head: str = "") -> LogCheck:
-        return LogFiles(self.folder, self.database).check(self.id, anchor, head)
-
-    def first(self) -> tuple[str, str, int]:
-        found = self.look().findings[0]
-        return found.place, found.problem, found.seq
-
-    def sql(self, *statements: str) -> None:
-        db = sqlite3.connect(self.database)
-        for statement in statements:
-            db.execute(statement)
-        db.commit()
-        db.close()
-
-    def lines(self) -> list[bytes]:
-        return self.mirror.read_bytes().splitlines(keepends=True)
-
-
-@pytest.fixture
-def told(tmp_path):
-    memory = Path("/dev/shm")
-    made = Path(tempfile.mkdtemp(dir=memory if os.access(memory, os.W_OK) else tmp_path))
-    yield Told(made / ".agi")
-    shutil.rmtree(made)
+from agi.views.tables import Tables
 
 
 def test_a_log_as_it_was_written_is_intact(told):

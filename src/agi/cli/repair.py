@@ -19,7 +19,8 @@ from agi.counts import counted
 from agi.errors import Conflict, Damaged, NotFound
 from agi.eventlog import leases
 from agi.eventlog.links import refuse_links_within
-from agi.eventlog.repair import Repair, is_anything, is_damaged, needs_rebuild, rebuild_database, rebuild_mirrors
+from agi.eventlog.mirroring import rebuild_mirrors
+from agi.eventlog.repair import Repair, is_anything, is_damaged, needs_rebuild, rebuild_database
 from agi.eventlog.schema import connect
 from agi.views.tables import Tables
 

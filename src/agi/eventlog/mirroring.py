@@ -1,0 +1,128 @@
+"""The mirrors again from the database: what they hold is written anew, and only from a log that is whole.
+
+What a damaged database has lost may be in the mirrors, so it is refused here and nothing is written. For a data folder
+that no other process has open. May import: errors, protocol, eventlog.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import msgspec
+
+from agi.errors import Damaged
+from agi.eventlog import chain
+from agi.eventlog.base import Projection
+from agi.eventlog.mirror import replace_file, session_folder
+from agi.eventlog.repair import BATCH, Repair
+from agi.eventlog.rows import SELECT, from_row, read_page
+from agi.eventlog.salvage import read_file, read_mirror, set_aside_lines
+from agi.eventlog.schema import FROM_MIRRORS, UNREADABLE, connect, unreadable
+from agi.protocol.events import Event
+from agi.protocol.ids import SESSION, is_id
+from agi.protocol.sessions import Session
+
+
+def rebuild_mirrors(folder: Path, database: Path, projection: Projection) -> Repair:
+    """Write anew every mirror that does not say exactly what the database says; raises Damaged if it is not whole."""
+    report = Repair()
+    with _reading(database), closing(connect(database)) as db:
+        _refuse_holes(db, database)
+        _refuse_broken(db, database)
+        _refuse_shorter(db, database, folder, projection)
+        projection.epoch = int(db.execute("SELECT value FROM meta WHERE key='epoch'").fetchone()[0])
+        for (session_id,) in db.execute("SELECT DISTINCT session_id FROM events ORDER BY session_id").fetchall():
+            if not is_id(session_id, SESSION):
+                continue  # none of ours; as a path it might lead anywhere
+            path = session_folder(folder / "sessions", session_id) / "events.ndjson"
+            report.sessions += 1
+            report.mirrors += _mirror_again(path, list(_stored(db, session_id)), report)
+            snapshot = projection.snapshot(db, session_id)
+            if snapshot is not None:
+                replace_file(path.with_name("session.json"), snapshot)
+    return report
+
+
+@contextmanager
+def _reading(database: Path) -> Iterator[None]:
+    """What cannot be read here is damage that a look at all pages did not find: only the mirrors can help."""
+    try:
+        yield
+    except UNREADABLE as error:
+        failure = unreadable(database, error)
+        if isinstance(failure, Damaged):
+            failure.hint = FROM_MIRRORS
+        raise failure from error
+
+
+def _refuse_holes(db: sqlite3.Connection, database: Path) -> None:
+    """What the database lost may be in the mirrors, so they are not to be made from it."""
+    holes = "SELECT session_id FROM events GROUP BY session_id HAVING count(*)<>max(seq) OR min(seq)<>1"
+    if (row := db.execute(holes).fetchone()) is not None:
+        raise Damaged(f"{database} lacks events of {row[0]}.", hint="Run `agi repair --from-mirrors` to make it again.")
+
+
+def _refuse_broken(db: sqlite3.Connection, database: Path) -> None:
+    """What was changed in the database may still be as it was in the mirrors."""
+    before: dict[str, str] = {}
+    for row in db.execute(f"{SELECT} ORDER BY session_id, seq"):
+        event = from_row(row)
+        if is_id(event.session_id, SESSION) and not chain.fits(before.get(event.session_id, ""), event):
+            raise Damaged(
+                f"Event {event.seq} of {event.session_id} in {database} is not as it was written.",
+                hint="Run `agi repair --from-mirrors`: it takes what still fits, and says where the chain begins anew.",
+            )
+        before = {event.session_id: event.hash}
+
+
+def _refuse_shorter(db: sqlite3.Connection, database: Path, folder: Path, projection: Projection) -> None:
+    """Nor an end: a session's row still knows where that was, and a mirror may hold what follows the last event."""
+    for session_id, last, head in db.execute("SELECT session_id, max(seq), hash FROM events GROUP BY session_id"):
+        if not is_id(session_id, SESSION):
+            continue
+        snapshot = projection.snapshot(db, session_id)
+        is_whole = snapshot is not None and msgspec.json.decode(snapshot, type=Session).last_seq <= last
+        path = session_folder(folder / "sessions", session_id) / "events.ndjson"
+        if not is_whole or _goes_on(path, last, head):
+            text = f"{database} lacks what {session_id} holds after event {last}."
+            if snapshot is None:
+                text = f"{database} holds events of {session_id}, and does not know it."
+            raise Damaged(text, hint="Run `agi repair --from-mirrors` to make it again.")
+
+
+def _goes_on(mirror: Path, last: int, head: str) -> bool:
+    """Whether a mirror holds the event that follows the last one."""
+    try:
+        following = read_mirror(mirror)[0].get(last + 1)
+    except OSError:
+        return False
+    return following is not None and chain.fits(head, following)
+
+
+def _mirror_again(path: Path, events: list[Event], report: Repair) -> bool:
+    """Write a mirror unless it is right; what stood in it and is not in the database is kept beside it."""
+    for folder in (path.parent.parent, path.parent):
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        old = read_file(path)
+    except OSError:
+        old = b""
+    new = b"".join(b"%b\n" % event.line() for event in events)
+    if old == new:
+        return False
+    known = {b"", *new.split(b"\n"), *(event.envelope() for event in events)}  # older versions wrote no hashes
+    strange = [line for line in old.split(b"\n") if line not in known]
+    if strange:
+        report.set_aside.append(str(set_aside_lines(path, strange)))
+    replace_file(path, new, durable=True)
+    return True
+
+
+def _stored(db: sqlite3.Connection, session_id: str) -> Iterator[Event]:
+    last = 0
+    while page := read_page(db, session_id, last, BATCH):
+        yield from page
+        last = page[-1].seq

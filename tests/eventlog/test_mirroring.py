@@ -1,0 +1,68 @@
+"""Mirroring anew: the mirrors come back from the database, and take over no damage of it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from agi.errors import Damaged
+from agi.eventlog.mirroring import rebuild_mirrors
+from agi.eventlog.repair import rebuild_database
+from agi.views.tables import Tables
+
+
+def test_deleted_mirrors_come_back_from_the_database(told):
+    """Byte by byte, private, with their snapshots; those that are right are not touched."""
+    snapshot = told.mirror.with_name("session.json")
+    before = told.mirror.read_bytes()
+    shutil.rmtree(told.mirror.parent)
+
+    report = rebuild_mirrors(told.folder, told.database, Tables())
+    inode = told.mirror.stat().st_ino
+    again = rebuild_mirrors(told.folder, told.database, Tables())
+
+    assert told.mirror.read_bytes() == before
+    assert json.loads(snapshot.read_bytes())["id"] == told.id
+    assert {path.stat().st_mode & 0o777 for path in (told.mirror, snapshot)} == {0o600}
+    assert told.mirror.parent.stat().st_mode & 0o777 == 0o700
+    assert (report.sessions, report.mirrors, again.mirrors) == (1, 1, 0)
+    assert told.mirror.stat().st_ino == inode
+
+
+def test_a_mirror_that_is_put_right_keeps_what_only_it_had(told):
+    """Lines the database does not have are set aside before the mirror is written anew."""
+    right = told.mirror.read_bytes()
+    told.mirror.write_bytes(right[:100] + b"\nonly here\n" + right)
+
+    report = rebuild_mirrors(told.folder, told.database, Tables())
+
+    assert told.mirror.read_bytes() == right
+    assert Path(report.set_aside[0]).read_bytes() == right[:100] + b"\nonly here\n"
+
+
+def test_mirrors_are_not_made_from_a_database_with_a_hole(told):
+    """They may have what it lost; made again from them, it has it too."""
+    kept = told.mirror.read_bytes()
+    told.sql("DELETE FROM events WHERE seq=5")
+
+    with pytest.raises(Damaged) as refused:
+        rebuild_mirrors(told.folder, told.database, Tables())
+    assert "--from-mirrors" in refused.value.hint
+    assert told.mirror.read_bytes() == kept
+
+    rebuild_database(told.folder, told.database, Tables())
+    assert told.look().intact
+
+
+def test_an_id_that_leads_elsewhere_is_not_mirrored(told):
+    """Ids in a database may be somebody else's as well."""
+    shutil.rmtree(told.mirror.parent)
+    told.sql("UPDATE events SET session_id='../../../escaped'")
+
+    rebuild_mirrors(told.folder, told.database, Tables())
+
+    assert not list(told.folder.parent.rglob("escaped*"))
+    assert not (told.folder.parent.parent / "escaped").exists()
