@@ -151,6 +151,18 @@ def test_a_log_of_ours_that_was_left_in_the_middle_is_taken(tmp_path: Path, usua
     assert refusal(left, usual) is None
 
 
+def test_a_journal_that_its_owner_removes_meanwhile_is_none(
+    tmp_path: Path, usual: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever closes a database last takes its journal away, whether somebody looks at that moment or not."""
+    path = tmp_path / "other.sqlite"
+    prepare(path, STEPS)
+    exists = Path.exists
+    monkeypatch.setattr(Path, "exists", lambda self: self.name.endswith("-wal") or exists(self))
+
+    refuse_other(path, usual)
+
+
 @pytest.mark.parametrize("mark", ["user_version", "application_id"])
 def test_a_database_that_is_marked_and_holds_nothing_yet_is_refused(tmp_path: Path, usual: Path, mark: str) -> None:
     """Some program made it and has put nothing into it so far; one that nobody marked is as good as none."""

@@ -97,7 +97,11 @@ def _columns(db: sqlite3.Connection, table: str) -> set[str]:
 def _looking(database: Path) -> str:
     """How to open it so that nothing is made beside it: to look at a database of others is to leave no trace."""
     journal, shared = (database.with_name(database.name + ending) for ending in ("-wal", "-shm"))
-    if not journal.exists() or not journal.stat().st_size:
+    try:
+        size = journal.stat().st_size
+    except FileNotFoundError:  # there is none, or whoever had it open has just closed it
+        size = 0
+    if not size:
         return "mode=ro&immutable=1"
     if shared.exists():
         return "mode=ro"
