@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,17 @@ def rot(here) -> None:
     assert db.execute(f"UPDATE events SET data={data} WHERE type='message_added'").rowcount
     db.commit()
     db.close()
+
+
+def misplace(here) -> None:
+    """One bit of the number that an event's row says: the index goes on answering with the one it had."""
+    path = here.project / ".agi" / "agi.sqlite"
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        own, ts = (one.encode() for one in db.execute("SELECT session_id, ts FROM events WHERE seq=4").fetchone())
+    raw = bytearray(path.read_bytes())
+    raw[raw.index(own + bytes([4]) + ts) + len(own)] ^= 1
+    path.write_bytes(raw)
 
 
 def spoil(project: Path, name: str) -> None:
@@ -62,6 +74,25 @@ def test_a_rotted_byte_is_named_as_damage(here, command):
 
     assert here("repair", "--from-mirrors").code == 0
     assert here("sessions", "export", session_id).out == before.out
+
+
+@pytest.mark.parametrize("arguments", [(), ("--from-mirrors",)])
+def test_a_row_that_says_another_number_is_named_and_comes_back_to_its_place(here, arguments):
+    """Whoever reads by the index sees nothing of it; whoever looks whether all is well does."""
+    session_id = first_session(here)
+    before = here("sessions", "export", session_id)
+    misplace(here)
+
+    doctor, verified = here("doctor"), here("log", "verify")
+    repaired = here("repair", *arguments)
+
+    assert "index" in doctor.out
+    assert "agi repair" in doctor.out
+    assert "database: Event 4 is not as it was written." in verified.out
+    assert "The database was rebuilt: 1 session " in repaired.out
+    assert "could not be read anywhere" not in repaired.out
+    assert here("sessions", "export", session_id).out == before.out
+    assert "all intact" in here("log", "verify").out
 
 
 TABLES = ("meta", "events", "sessions", "leases", "texts", "messages", "turns", "pool")

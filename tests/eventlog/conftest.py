@@ -242,6 +242,16 @@ class Told:
         db.commit()
         db.close()
 
+    def misplace(self, what: str) -> None:
+        """Flip a bit in the number or the session that the row of event 4 says, so that the index still knows it."""
+        raw = bytearray(self.database.read_bytes())
+        own = self.id.encode()
+        row = own + bytes([4]) + ev.parse_envelope(self.lines()[3]).ts.encode()
+        assert raw.count(row) == 1
+        digit = max(n for n, one in enumerate(own) if one in b"0123456789")
+        raw[raw.index(row) + (len(own) if what == "seq" else digit)] ^= 1
+        self.database.write_bytes(raw)
+
     def lines(self) -> list[bytes]:
         return self.mirror.read_bytes().splitlines(keepends=True)
 

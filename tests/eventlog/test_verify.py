@@ -9,7 +9,7 @@ import pytest
 from agi.errors import Damaged, StorageError
 from agi.eventlog import chain
 from agi.eventlog.mirroring import rebuild_mirrors
-from agi.eventlog.repair import rebuild_database
+from agi.eventlog.repair import is_damaged, rebuild_database
 from agi.eventlog.verify import LogFiles
 from agi.protocol import events as ev
 from agi.views.tables import Tables
@@ -253,6 +253,34 @@ def test_a_changed_row_is_healed_from_the_mirror(told):
     rebuild_database(told.folder, told.database, Tables())
     looked = told.look()
     assert (looked.intact, looked.head, looked.anew) == (True, told.head, ())
+
+
+@pytest.mark.parametrize("what", ["seq", "session_id"])
+def test_a_row_that_says_another_place_is_found_and_comes_back_to_its_own(told, what):
+    """An index answers for it to whoever reads, and not to whoever rebuilds: no event is lost, and no session made."""
+    told.misplace(what)
+    assert told.first() == ("database", "changed", 4)
+    assert is_damaged(told.database)
+
+    report = rebuild_database(told.folder, told.database, Tables())
+
+    assert (report.sessions, report.events, report.lost, report.anew) == (1, 8, 0, [])
+    assert (told.look().intact, told.look().head) == (True, told.head)
+    assert LogFiles(told.folder, told.database).sessions() == [told.id]
+
+
+def test_a_row_to_which_an_index_leads_in_vain_is_found(told):
+    """What the index knows and the table does not is missing, however well the rest can be read."""
+    raw = told.database.read_bytes()
+    told.sql("DELETE FROM events WHERE seq=8")
+    lacking = told.database.read_bytes()
+    size = 4096
+    pages = [n for n in range(0, len(raw), size) if raw[n : n + size] != lacking[n : n + size]]
+    table = next(n for n in pages if b"Nr. 7" in raw[n : n + size])
+    told.database.write_bytes(raw[:table] + lacking[table : table + size] + raw[table + size :])
+
+    assert told.first() == ("database", "changed", 8)
+    assert is_damaged(told.database)
 
 
 def test_a_changed_row_is_never_written_into_the_mirrors(told):

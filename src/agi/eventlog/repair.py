@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from agi.counts import counted
 from agi.errors import Damaged, StorageError
+from agi.eventlog import chain
 from agi.eventlog.base import Projection
 from agi.eventlog.elsewhere import held_in
 from agi.eventlog.rows import insert
@@ -98,10 +99,14 @@ def is_anything(database: Path, folder: Path) -> bool:
 
 
 def is_damaged(database: Path) -> bool:
-    """Look whether all pages of a database can be read; raises StorageError where that cannot be told."""
+    """Look whether all pages of a database can be read, and the index of events knows each row as it says itself.
+
+    Raises StorageError where that cannot be told.
+    """
     try:
         with closing(connect(database)) as db:
-            return [row[0] for row in db.execute("PRAGMA quick_check(1)")] != ["ok"]
+            looks = ("PRAGMA quick_check(1)", "PRAGMA integrity_check(events)")
+            return any([row[0] for row in db.execute(look)] != ["ok"] for look in looks)
     except UNREADABLE as error:
         failure = unreadable(database, error)
         if not isinstance(failure, Damaged):
@@ -215,6 +220,7 @@ class _Found(Struct, frozen=True):
 
 def _sessions(folder: Path, old: Salvaged, report: Repair, *, is_foreign: bool) -> Iterator[_Found]:
     """Every session's readable events, from its mirror and the old database together."""
+    _leave_out_misplaced(folder, old)
     for path in mirrors(folder):
         session_id = path.parent.name
         try:
@@ -230,6 +236,28 @@ def _sessions(folder: Path, old: Salvaged, report: Repair, *, is_foreign: bool) 
             old.is_whole = False
         yield _Found(session_id, whole, is_torn and bool(events) and not stored)
     yield from (_Found(session_id, stored) for session_id, stored in old.sessions.items())
+
+
+def _leave_out_misplaced(folder: Path, old: Salvaged) -> None:
+    """Forget rows whose number or session rotted: each fits in a mirror, in another place, and its hash covers both."""
+    strange = [event for events in old.sessions.values() for event in events.values() if not _fits(events, event)]
+    hashes = {event.hash for event in strange if event.hash}
+    places: dict[str, tuple[str, int]] = {}
+    for path in mirrors(folder) if hashes else ():
+        with suppress(OSError):
+            events = read_mirror(path)[0]
+            known = [event for event in events.values() if event.hash in hashes and _fits(events, event)]
+            places |= {event.hash: (event.session_id, event.seq) for event in known}
+    for event in strange:
+        place = event.session_id, event.seq
+        if places.get(event.hash, place) != place:
+            del old.sessions[event.session_id][event.seq]
+            old.is_whole = False
+
+
+def _fits(events: Events, event: Event) -> bool:
+    before = events.get(event.seq - 1)
+    return chain.fits(before.hash if before else "", event)
 
 
 def _restore(db: sqlite3.Connection, folder: Path, found: _Found, projection: Projection, report: Repair) -> None:

@@ -167,7 +167,10 @@ class LogFiles(Struct, frozen=True):
             try:
                 db.execute("BEGIN")  # the rows and where they end, at one moment
                 for event in _rows(db, session_id):
-                    walk.skip(1, f"Event {walk.last + 1} is no text.") if event is None else walk.take(event)
+                    if event is None:
+                        walk.skip(1, f"Event {walk.last + 1} is not as it was written.")
+                    else:
+                        walk.take(event)
                 return walk, anchor(db, session_id)
             except UNREADABLE as error:
                 what = "It is damaged: it" if isinstance(unreadable(self.database, error), Damaged) else "It"
@@ -233,15 +236,26 @@ def open_to_read(database: Path) -> sqlite3.Connection:
 
 
 def _rows(db: sqlite3.Connection, session_id: str) -> Iterator[Event | None]:
+    """The events of a session; None for one whose row is none, or not the one that the index knows."""
     columns = [_text(row[1]) for row in db.execute("PRAGMA table_info(events)")]
     select = SELECT if "text_id" in columns else PLAIN  # one that no newer agi has opened yet is looked at as it is
-    for _, seq, *texts in db.execute(f"{select} WHERE session_id=? ORDER BY seq", (session_id,)):
-        try:
-            ts, own, turn_id, kind, link = (_text(one) for one in (*texts[:4], texts[5]))
-            raw = texts[4] if isinstance(texts[4], bytes) else str(texts[4]).encode()
-            yield Event(int(seq), ts or "", own or "", turn_id, kind or "", raw, link or "")
-        except ValueError:
-            yield None
+    places = db.execute("SELECT id, seq FROM events WHERE session_id=? ORDER BY seq", (session_id,))
+    for at, place in places:  # the index says that; each row is asked by itself, or the index would answer for it
+        row = db.execute(f"{select} WHERE id=?", (at,)).fetchone()
+        event = None if row is None else _event(row)
+        is_there = event is not None and (event.session_id, event.seq) == (session_id, place)
+        yield event if is_there else None
+
+
+def _event(row: Sequence[object]) -> Event | None:
+    """The event that a row holds, if it holds one."""
+    _, seq, *texts = row
+    try:
+        ts, own, turn_id, kind, link = (_text(one) for one in (*texts[:4], texts[5]))
+    except ValueError:
+        return None
+    raw = texts[4] if isinstance(texts[4], bytes) else str(texts[4]).encode()
+    return Event(seq, ts or "", own or "", turn_id, kind or "", raw, link or "") if isinstance(seq, int) else None
 
 
 def _text(value: object) -> str | None:
