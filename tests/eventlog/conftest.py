@@ -242,15 +242,18 @@ class Told:
         db.commit()
         db.close()
 
+    def patch(self, there: bytes, put: bytes) -> None:
+        """Change bytes of the file itself, which no index hears of."""
+        raw = self.database.read_bytes()
+        assert raw.count(there) == 1
+        self.database.write_bytes(raw.replace(there, put))
+
     def misplace(self, what: str) -> None:
         """Flip a bit in the number or the session that the row of event 4 says, so that the index still knows it."""
-        raw = bytearray(self.database.read_bytes())
-        own = self.id.encode()
-        row = own + bytes([4]) + ev.parse_envelope(self.lines()[3]).ts.encode()
-        assert raw.count(row) == 1
+        own, ts = self.id.encode(), ev.parse_envelope(self.lines()[3]).ts.encode()
         digit = max(n for n, one in enumerate(own) if one in b"0123456789")
-        raw[raw.index(row) + (len(own) if what == "seq" else digit)] ^= 1
-        self.database.write_bytes(raw)
+        other = own[:digit] + bytes([own[digit] ^ 1]) + own[digit + 1 :]
+        self.patch(own + b"\x04" + ts, own + b"\x05" + ts if what == "seq" else other + b"\x04" + ts)
 
     def lines(self) -> list[bytes]:
         return self.mirror.read_bytes().splitlines(keepends=True)

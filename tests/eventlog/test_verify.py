@@ -283,6 +283,19 @@ def test_a_row_to_which_an_index_leads_in_vain_is_found(told):
     assert is_damaged(told.database)
 
 
+@pytest.mark.parametrize("kinds", [b"\x00\x01", b"\x57\x00"])
+def test_an_index_that_says_nothing_of_an_event_is_a_finding(told, kinds):
+    """Neither of its session nor of its number; the row is there, and so is the event after a repair."""
+    entry = told.id.encode() + b"\x04\x04"
+    told.patch(b"\x04\x57\x01\x01" + entry, b"\x04" + kinds + b"\x01" + entry)
+
+    assert LogFiles(told.folder, told.database).sessions() == [told.id]
+    assert told.first()[0] == "database"
+    assert is_damaged(told.database)
+    rebuild_database(told.folder, told.database, Tables())
+    assert (told.look().intact, told.look().head) == (True, told.head)
+
+
 def test_a_changed_row_is_never_written_into_the_mirrors(told):
     """A repair that would spread a change refuses, with a way out."""
     told.sql("UPDATE events SET data=replace(data, 'Nr. 4', 'Nr. 9') WHERE seq=4")

@@ -110,7 +110,7 @@ class LogFiles(Struct, frozen=True):
                     rows = db.execute("SELECT DISTINCT CAST(session_id AS BLOB) FROM events").fetchall()
             except UNREADABLE as error:
                 raise unreadable(self.database, error) from error
-            found |= {row[0].decode("utf-8", "replace") for row in rows}
+            found |= {one.decode("utf-8", "replace") for (one,) in rows if isinstance(one, bytes)}
         return sorted(one for one in found if is_id(one, SESSION))
 
     def mirrored(self) -> list[str]:
