@@ -26,6 +26,13 @@ def rot(here) -> None:
     db.close()
 
 
+def retype(here) -> None:
+    """One bit of what kind of value an event's data is: what was text is bytes, the same ones."""
+    with closing(sqlite3.connect(here.project / ".agi" / "agi.sqlite")) as db:
+        assert db.execute("UPDATE events SET data=CAST(data AS BLOB) WHERE type='message_added'").rowcount
+        db.commit()
+
+
 def misplace(here) -> None:
     """One bit of the number that an event's row says: the index goes on answering with the one it had."""
     path = here.project / ".agi" / "agi.sqlite"
@@ -49,10 +56,12 @@ def spoil(project: Path, name: str) -> None:
         file.write(b"\xaa" * 4096)
 
 
+@pytest.mark.parametrize("damage", [rot, retype])
 @pytest.mark.parametrize(
     "command",
     [
         "repair",
+        "log verify {}",
         "sessions export {}",
         "sessions export {} --cassette",
         "replay {}",
@@ -61,11 +70,11 @@ def spoil(project: Path, name: str) -> None:
         "doctor",
     ],
 )
-def test_a_rotted_byte_is_named_as_damage(here, command):
+def test_a_rotted_text_is_named_as_damage(here, command, damage):
     """Whatever is asked, the way back is said; and it is one."""
     session_id = first_session(here)
     before = here("sessions", "export", session_id)
-    rot(here)
+    damage(here)
 
     told = here(*command.format(session_id).split())
     assert told.code in (1, 2)

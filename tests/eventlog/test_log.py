@@ -416,3 +416,18 @@ async def test_a_log_that_cannot_be_opened_says_that_it_is_damaged(logs, folder)
         logs.open()
 
     assert "agi repair" in refused.value.hint
+
+
+async def test_a_text_that_is_bytes_now_is_damage_to_who_reads_it_and_to_who_goes_on_from_it(log, story, folder):
+    """The hash of the last event is what the next one holds on to."""
+    with closing(connect(folder / "agi.sqlite")) as db:
+        db.execute("UPDATE events SET hash=CAST(hash AS BLOB) WHERE seq=3")
+
+    with pytest.raises(Damaged) as unread:
+        log.read(story.id)
+    with pytest.raises(Damaged) as unwritten:
+        await story.note()
+
+    assert "agi repair --from-mirrors" in unread.value.hint
+    assert "agi repair --from-mirrors" in unwritten.value.hint
+    assert [one.seq for one in log.read(story.id, limit=2)] == [1, 2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -10,6 +11,8 @@ from agi.errors import Damaged, StorageError
 from agi.eventlog import chain
 from agi.eventlog.mirroring import rebuild_mirrors
 from agi.eventlog.repair import is_damaged, rebuild_database
+from agi.eventlog.rows import read_page
+from agi.eventlog.schema import connect
 from agi.eventlog.verify import LogFiles
 from agi.protocol import events as ev
 from agi.views.tables import Tables
@@ -253,6 +256,20 @@ def test_a_changed_row_is_healed_from_the_mirror(told):
     rebuild_database(told.folder, told.database, Tables())
     looked = told.look()
     assert (looked.intact, looked.head, looked.anew) == (True, told.head, ())
+
+
+@pytest.mark.parametrize("column", ["ts", "session_id", "turn_id", "type", "data", "hash"])
+def test_a_text_that_is_bytes_now_is_found_and_comes_back(told, column):
+    """The same bytes: only what they are called has rotted, and nobody could read the event any more."""
+    told.sql(f"UPDATE events SET {column}=CAST({column} AS BLOB) WHERE seq=4")
+    places = {(one.place, one.seq) for one in told.look().findings}
+    assert ("database", 4) in places
+    if column != "session_id":  # by that it is not even found
+        with closing(connect(told.database)) as db, pytest.raises(sqlite3.DatabaseError, match="malformed"):
+            read_page(db, told.id, 0, 8)
+
+    rebuild_database(told.folder, told.database, Tables())
+    assert (told.look().intact, told.look().head) == (True, told.head)
 
 
 @pytest.mark.parametrize("what", ["seq", "session_id"])

@@ -97,8 +97,10 @@ def _is_text(db: sqlite3.Connection) -> bool:
     tables = db.execute("SELECT name FROM sqlite_master WHERE type='table' AND rootpage>0").fetchall()
     try:
         for (name,) in tables:
-            for _ in db.execute(f'SELECT * FROM "{name}"'):  # noqa: S608 - read only, and quick_check liked it
-                pass
+            of_log = name in ("events", "texts")  # of which each text was written as one
+            for row in db.execute(f'SELECT * FROM "{name}"'):  # noqa: S608 - read only, and quick_check liked it
+                if of_log and any(isinstance(value, bytes) for value in row):
+                    return False
     except sqlite3.OperationalError as error:
         if "Could not decode" not in str(error):
             raise

@@ -13,7 +13,7 @@ from agi.errors import NotFound
 from agi.eventlog import chain, leases
 from agi.eventlog.base import Check, Lease, Projection
 from agi.eventlog.mirror import STATE_CHANGES, Mirror
-from agi.eventlog.rows import insert
+from agi.eventlog.rows import NO_TEXT, insert
 from agi.eventlog.watch import Watch
 from agi.eventlog.writer import Job
 from agi.protocol.events import Event, SessionCreated
@@ -71,6 +71,8 @@ class Append(Job[list[Event]]):
     def _numbered(self, db: sqlite3.Connection, found: Sequence[Encoded]) -> list[Event]:
         newest = "SELECT seq, hash FROM events WHERE session_id=? ORDER BY seq DESC LIMIT 1"
         seq, before = db.execute(newest, (self._session_id,)).fetchone() or (0, "")
+        if not isinstance(before, str):
+            raise sqlite3.DatabaseError(NO_TEXT)
         if found and not seq and found[0][1] != SessionCreated.TYPE:
             raise no_session(self._session_id)  # deleted meanwhile: a late word must not bring back half of it
         events: list[Event] = []

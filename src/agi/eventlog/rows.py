@@ -9,6 +9,8 @@ from agi.protocol.events import Event
 
 Row = tuple[int, int, str, str, str | None, str, str, str]
 
+NO_TEXT = "malformed row: a text is none"
+"""What is said of a row in which the kind of a value rotted: SQLite gives such a value as what it says it is."""
 PLAIN = "SELECT id, seq, ts, session_id, turn_id, type, data, hash FROM events"
 """The rows as they stand; all there is in a database that keeps no texts apart yet."""
 
@@ -38,8 +40,14 @@ def insert(db: sqlite3.Connection, event: Event) -> int:
 
 
 def from_row(row: Row) -> Event:
-    """The event a row holds."""
+    """The event a row holds; raises DatabaseError where a text in it has become bytes, or nothing."""
     _, seq, ts, session_id, turn_id, kind, data, link = row
+    if not (
+        type(seq) is int
+        and type(ts) is type(session_id) is type(kind) is type(data) is type(link) is str
+        and (turn_id is None or type(turn_id) is str)
+    ):
+        raise sqlite3.DatabaseError(NO_TEXT)
     return Event(seq, ts, session_id, turn_id, kind, data.encode(), link)
 
 

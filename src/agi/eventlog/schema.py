@@ -1,7 +1,7 @@
 """The database file: how it is opened, and the numbered steps that gave it its shape.
 
 Steps are applied once, in one transaction, and recorded in `user_version`; a file from a newer version is refused.
-May import: errors, eventlog.base, eventlog.chain, eventlog.texts.
+May import: errors, eventlog.base, eventlog.chain, eventlog.rows, eventlog.texts.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 from agi.errors import Damaged, StorageError
 from agi.eventlog import chain, texts
 from agi.eventlog.base import Step
+from agi.eventlog.rows import NO_TEXT
 
 BUSY_MS = 20_000
 CACHE_KB = 96
@@ -22,7 +23,7 @@ CACHE_KB = 96
 UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
 """What reading a database may raise; SQLite's own words about a damaged one may not even be text."""
 _DAMAGE = ("malformed", "not a database", "file is encrypted", "unsupported file format")
-_ROTTED = "Could not decode to UTF-8"
+_ROTTED = ("Could not decode to UTF-8", NO_TEXT)
 FROM_MIRRORS = "Stop agi and run `agi repair --from-mirrors`."
 """What helps where the database is damaged and does not look it: `agi repair` by itself looks at its pages only."""
 
@@ -132,7 +133,7 @@ def _version(db: sqlite3.Connection) -> int:
 
 def unreadable(path: Path, error: Exception) -> StorageError:
     """Make the error of a database that cannot be read; a lock, a missing permission or a failing disk is no damage."""
-    if _ROTTED in str(error):  # these words go on with what stands there, which nobody needs to see
+    if any(words in str(error) for words in _ROTTED):  # what SQLite goes on with stands there, and is nobody's business
         return Damaged(f"{path} is damaged: a text in it is not as it was written.", hint=FROM_MIRRORS)
     if isinstance(error, UnicodeDecodeError) or any(word in str(error) for word in _DAMAGE):
         return Damaged(f"{path} is not a readable database: {error}.", hint="Run `agi repair` to rebuild it.")

@@ -221,7 +221,7 @@ def open_to_read(database: Path) -> sqlite3.Connection:
     """A connection that changes nothing; raises StorageError."""
     try:
         db = sqlite3.connect(f"{database.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
-        db.text_factory = bytes
+        db.text_factory = _Text
         columns = [row[1] for row in db.execute("PRAGMA table_info(events)")]
     except UNREADABLE as error:
         raise unreadable(database, error) from error
@@ -249,17 +249,24 @@ def _rows(db: sqlite3.Connection, session_id: str) -> Iterator[Event | None]:
 
 def _event(row: Sequence[object]) -> Event | None:
     """The event that a row holds, if it holds one."""
-    _, seq, *texts = row
+    _, seq, *texts, data, link = row
     try:
-        ts, own, turn_id, kind, link = (_text(one) for one in (*texts[:4], texts[5]))
+        ts, own, turn_id, kind, link = (_text(one) for one in (*texts, link))
     except ValueError:
         return None
-    raw = texts[4] if isinstance(texts[4], bytes) else str(texts[4]).encode()
-    return Event(seq, ts or "", own or "", turn_id, kind or "", raw, link or "") if isinstance(seq, int) else None
+    if not isinstance(seq, int) or not isinstance(data, _Text):
+        return None
+    return Event(seq, ts or "", own or "", turn_id, kind or "", bytes(data), link or "")
+
+
+class _Text(bytes):
+    """A text as it stands in the file: what stands there as bytes was not written by us."""
 
 
 def _text(value: object) -> str | None:
-    return value.decode() if isinstance(value, bytes) else None if value is None else str(value)
+    if value is not None and not isinstance(value, _Text):
+        raise ValueError("no text")
+    return None if value is None else value.decode()
 
 
 def _walk_lines(walk: Walk, lines: Sequence[bytes], session_id: str) -> bool:
