@@ -85,6 +85,28 @@ def test_a_rotted_text_is_named_as_damage(here, command, damage):
     assert here("sessions", "export", session_id).out == before.out
 
 
+@pytest.mark.parametrize(
+    "state", ["json_set(state, '$.agent', 17)", "replace(state, '\"agent\":', '\"agent\";')", "17"]
+)
+@pytest.mark.parametrize("command", ["sessions show {}", "repair", "log verify {}", "--session {} more"])
+def test_a_rotted_row_of_a_session_is_named_as_damage(here, command, state):
+    """Its events are as they were written, and the row is made of them again."""
+    session_id = first_session(here)
+    before = here("sessions", "show", session_id)
+    with closing(sqlite3.connect(here.project / ".agi" / "agi.sqlite")) as db:
+        db.execute(f"UPDATE sessions SET state={state}")
+        db.commit()
+
+    told = here(*command.format(session_id).split())
+    assert told.code == 1
+    assert "agi repair --from-mirrors" in told.out + told.err
+    assert "event" not in told.err
+    assert "went wrong" not in told.err
+
+    assert here("repair", "--from-mirrors").code == 0
+    assert here("sessions", "show", session_id).out == before.out
+
+
 @pytest.mark.parametrize("arguments", [(), ("--from-mirrors",)])
 def test_a_row_that_says_another_number_is_named_and_comes_back_to_its_place(here, arguments):
     """Whoever reads by the index sees nothing of it; whoever looks whether all is well does."""

@@ -101,6 +101,16 @@ def test_a_session_without_a_row_is_missed(told):
     assert told.first() == ("database", "unknown", 1)
 
 
+def test_a_session_whose_row_cannot_be_read_is_told_and_its_events_are_not_blamed(told):
+    """They were all there to be read."""
+    told.sql("UPDATE sessions SET state=replace(state, '\"agent\":', '\"agent\";')")
+    looked = told.look()
+    assert [(one.place, one.problem, one.message) for one in looked.findings] == [
+        ("database", "unreadable", "What the sessions table says of it cannot be read.")
+    ]
+    assert (looked.events, looked.head) == (8, told.head)
+
+
 def test_a_log_that_was_chained_again_is_found_out_by_a_kept_head(told):
     """Without a signature a chain can be made again; not with the same head."""
     events = [ev.parse_envelope(line) for line in told.lines()]

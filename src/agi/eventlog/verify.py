@@ -27,7 +27,7 @@ from agi.protocol.ids import SESSION, is_id
 MOST = 20
 """Findings that are told of one place."""
 Anchor = Callable[[sqlite3.Connection, str], tuple[int, str] | None]
-"""Where a session ends by what is known beside its events: the last number, and its hash."""
+"""Where a session ends by what is known beside its events: the last number, and its hash; may raise Damaged."""
 
 
 class Walk:
@@ -119,13 +119,7 @@ class LogFiles(Struct, frozen=True):
 
     def check(self, session_id: str, anchor: Anchor, head: str = "") -> LogCheck:
         """Look one session through; raises StorageError for a database that is out of reach, or older than chains."""
-        stored, known = self._stored(session_id, anchor)
-        if known is None and stored.last and not stored.broke_off:
-            stored.find("unknown", 1, "The sessions table does not know it, so no command finds it.")
-        elif known is not None:
-            stored.end(*known, "the sessions table")
-            if known[0] < stored.last:
-                stored.find("unknown", known[0] + 1, f"The sessions table knows of {known[0]} events only.")
+        stored = self._stored(session_id, anchor)
         # Read after the database: what is appended meanwhile may be in the mirror already, but not the other way round.
         mirrored = self._mirrored(session_id, stored)
         is_less = stored.broke_off and mirrored.last > stored.last
@@ -151,18 +145,18 @@ class LogFiles(Struct, frozen=True):
             notes=tuple(mirrored.notes),
         )
 
-    def _stored(self, session_id: str, anchor: Anchor) -> tuple[Walk, tuple[int, str] | None]:
+    def _stored(self, session_id: str, anchor: Anchor) -> Walk:
         walk = Walk("database")
         if not self.database.exists():
             walk.find("missing", 0, f"There is no database {self.database.name}.")
             walk.broke_off = True
-            return walk, None
+            return walk
         try:
             opened = open_to_read(self.database)
         except Damaged as error:
             walk.find("unreadable", 0, error.message)
             walk.broke_off = True
-            return walk, None
+            return walk
         with closing(opened) as db:
             try:
                 db.execute("BEGIN")  # the rows and where they end, at one moment
@@ -171,12 +165,13 @@ class LogFiles(Struct, frozen=True):
                         walk.skip(1, f"Event {walk.last + 1} is not as it was written.")
                     else:
                         walk.take(event)
-                return walk, anchor(db, session_id)
             except UNREADABLE as error:
                 what = "It is damaged: it" if isinstance(unreadable(self.database, error), Damaged) else "It"
                 walk.find("unreadable", walk.last + 1, f"{what} cannot be read from event {walk.last + 1} on: {error}.")
                 walk.broke_off = True
-                return walk, None
+                return walk
+            _hold_against_row(walk, db, session_id, anchor)
+            return walk
 
     def _mirrored(self, session_id: str, stored: Walk) -> Walk:
         walk = Walk("mirror", stored.hashes)
@@ -233,6 +228,21 @@ def open_to_read(database: Path) -> sqlite3.Connection:
             hint="Its events are chained when agi next opens it, for example by `agi sessions`.",
         )
     return db
+
+
+def _hold_against_row(walk: Walk, db: sqlite3.Connection, session_id: str, anchor: Anchor) -> None:
+    """See that the events end where the session's row says."""
+    try:
+        known = anchor(db, session_id)
+    except (*UNREADABLE, Damaged):
+        walk.find("unreadable", 0, "What the sessions table says of it cannot be read.")
+        return
+    if known is not None:
+        walk.end(*known, "the sessions table")
+        if known[0] < walk.last:
+            walk.find("unknown", known[0] + 1, f"The sessions table knows of {known[0]} events only.")
+    elif walk.last:
+        walk.find("unknown", 1, "The sessions table does not know it, so no command finds it.")
 
 
 def _rows(db: sqlite3.Connection, session_id: str) -> Iterator[Event | None]:

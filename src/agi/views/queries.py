@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agi.errors import NotFound
+from agi.errors import Damaged, NotFound
 from agi.protocol.messages import Message
 from agi.protocol.parts import (
     ErrorContent,
@@ -30,8 +30,8 @@ from agi.protocol.resources import ResourceTag
 from agi.protocol.sessions import TurnOptions, TurnStatus
 from agi.protocol.times import to_millis, to_rfc3339
 from agi.views.segments import END, Revert, Segment, counts, segments
-from agi.views.state import SessionState, decode_state
-from agi.views.tables import QUEUED
+from agi.views.state import SessionState
+from agi.views.tables import QUEUED, read_state
 
 _END = 1 << 62
 JOINED = (
@@ -115,7 +115,7 @@ class Attachment(Struct, frozen=True, kw_only=True):
 
 
 def session_state(db: sqlite3.Connection, session_id: str) -> SessionState:
-    """The session as it stands; raises NotFound."""
+    """The session as it stands; raises NotFound, and Damaged where its row cannot be read."""
     row = db.execute("SELECT state FROM sessions WHERE id=?", (session_id,)).fetchone()
     if row is None:
         raise NotFound(
@@ -123,7 +123,7 @@ def session_state(db: sqlite3.Connection, session_id: str) -> SessionState:
             code="session_not_found",
             hint="List the sessions with GET /v1/sessions or `agi sessions`.",
         )
-    return decode_state(row[0])
+    return read_state(row[0])
 
 
 def list_sessions(
@@ -141,8 +141,8 @@ def _readable(db: sqlite3.Connection, query: str, values: tuple[object, ...], li
         rows = db.execute(query, (*values, most)).fetchall()
         found: list[SessionState] = []
         for (state,) in rows:
-            with suppress(msgspec.MsgspecError):
-                found.append(decode_state(state))
+            with suppress(Damaged):
+                found.append(read_state(state))
         if len(found) >= limit or len(rows) < most:
             return found[:limit]
         most += len(rows) - len(found)

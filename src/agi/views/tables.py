@@ -3,7 +3,7 @@
 Written inside the transaction of the events they are made from, on the writer's thread. Times are unix milliseconds.
 A message that waits in the queue stands behind all others; it gets its place where its turn begins, or where another
 turn takes it up.
-May import: protocol, eventlog, views.
+May import: errors, protocol, eventlog, views.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
+from agi.errors import Damaged
 from agi.eventlog import chain, texts
 from agi.eventlog.base import Step
+from agi.eventlog.schema import FROM_MIRRORS
 from agi.protocol import events as ev
 from agi.protocol.events import Event
 from agi.protocol.messages import Message
@@ -170,9 +172,28 @@ class Tables:
                 self._states.popitem(last=False)
 
 
+def read_state(stored: object) -> SessionState:
+    """A session as its row has it; raises Damaged where that is none."""
+    try:
+        if isinstance(stored, str | bytes):
+            return decode_state(stored)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        pass
+    raise _rotted()
+
+
+def _rotted() -> Damaged:
+    return Damaged("The database is damaged: a session's row is not as it was written.", hint=FROM_MIRRORS)
+
+
 def _load(db: sqlite3.Connection, session_id: str) -> SessionState | None:
-    row = db.execute("SELECT state FROM sessions WHERE id=?", (session_id,)).fetchone()
-    return decode_state(row[0]) if row else None
+    row = db.execute("SELECT state, last_seq FROM sessions WHERE id=?", (session_id,)).fetchone()
+    if row is None:
+        return None
+    state = read_state(row[0])
+    if state.last_seq != row[1]:  # both were written at once
+        raise _rotted()
+    return state
 
 
 def _is_live(state: SessionState) -> bool:
@@ -180,14 +201,14 @@ def _is_live(state: SessionState) -> bool:
 
 
 def anchor(db: sqlite3.Connection, session_id: str) -> tuple[int, str] | None:
-    """Where a session ends by its row: the number of its last event, and that one's hash."""
-    row = db.execute(
-        "SELECT last_seq, json_extract(state, '$.head') FROM sessions WHERE id=?", (session_id,)
-    ).fetchone()
+    """Where a session ends by its row: the number of its last event, and that one's hash; raises Damaged."""
+    row = db.execute("SELECT last_seq, state FROM sessions WHERE id=?", (session_id,)).fetchone()
     if row is None:
         return None
-    head = row[1] or ""
-    return int(row[0]), head.decode() if isinstance(head, bytes) else head
+    last, head = row[0], read_state(row[1]).head
+    if not isinstance(last, int):
+        raise _rotted()
+    return last, head
 
 
 def _save(db: sqlite3.Connection, state: SessionState) -> None:
