@@ -57,6 +57,33 @@ def test_mirrors_are_not_made_from_a_database_with_a_hole(told):
     assert told.look().intact
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "state=json_set(state, '$.agent', 17)",
+        "state=json_set(state, '$.head', replace(json_extract(state, '$.head'), 'a', 'b'))",
+        "state=json_set(state, '$.last_seq', 9), last_seq=9",
+        "state=json_set(state, '$.last_seq', 7), last_seq=7",
+        "last_seq=9",
+    ],
+)
+def test_a_rotted_row_of_a_session_makes_no_snapshot(told, change):
+    """Its events know better where the session ends, and the row is made of them again."""
+    snapshot = told.mirror.with_name("session.json")
+    before = snapshot.read_bytes()
+    told.sql(f"UPDATE sessions SET {change}")
+    assert told.first()[0] == "database"
+
+    with pytest.raises(Damaged) as refused:
+        rebuild_mirrors(told.folder, told.database, Tables())
+    assert "--from-mirrors" in refused.value.hint
+    assert snapshot.read_bytes() == before
+
+    rebuild_database(told.folder, told.database, Tables())
+    rebuild_mirrors(told.folder, told.database, Tables())
+    assert told.look().intact
+
+
 def test_an_id_that_leads_elsewhere_is_not_mirrored(told):
     """Ids in a database may be somebody else's as well."""
     shutil.rmtree(told.mirror.parent)

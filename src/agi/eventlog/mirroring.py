@@ -62,7 +62,7 @@ def _refuse_holes(db: sqlite3.Connection, database: Path) -> None:
     """What the database lost may be in the mirrors, so they are not to be made from it."""
     holes = "SELECT session_id FROM events GROUP BY session_id HAVING count(*)<>max(seq) OR min(seq)<>1"
     if (row := db.execute(holes).fetchone()) is not None:
-        raise Damaged(f"{database} lacks events of {row[0]}.", hint="Run `agi repair --from-mirrors` to make it again.")
+        raise _damaged(f"{database} lacks events of {row[0]}.")
 
 
 def _refuse_broken(db: sqlite3.Connection, database: Path) -> None:
@@ -84,13 +84,18 @@ def _refuse_shorter(db: sqlite3.Connection, database: Path, folder: Path, projec
         if not is_id(session_id, SESSION):
             continue
         snapshot = projection.snapshot(db, session_id)
-        is_whole = snapshot is not None and msgspec.json.decode(snapshot, type=Session).last_seq <= last
+        if snapshot is None:
+            raise _damaged(f"{database} holds events of {session_id}, and does not know it.")
+        known = msgspec.json.decode(snapshot, type=Session)
         path = session_folder(folder / "sessions", session_id) / "events.ndjson"
-        if not is_whole or _goes_on(path, last, head):
-            text = f"{database} lacks what {session_id} holds after event {last}."
-            if snapshot is None:
-                text = f"{database} holds events of {session_id}, and does not know it."
-            raise Damaged(text, hint="Run `agi repair --from-mirrors` to make it again.")
+        if known.last_seq > last or _goes_on(path, last, head):
+            raise _damaged(f"{database} lacks what {session_id} holds after event {last}.")
+        if known.last_seq < last or chain.digest_of(known.head) != chain.digest_of(head):
+            raise _damaged(f"{database} says of {session_id} that it ends otherwise than its events do.")
+
+
+def _damaged(text: str) -> Damaged:
+    return Damaged(text, hint="Run `agi repair --from-mirrors` to make it again.")
 
 
 def _goes_on(mirror: Path, last: int, head: str) -> bool:
