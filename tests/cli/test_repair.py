@@ -93,6 +93,26 @@ def test_a_database_that_lost_its_end_is_not_what_mirrors_are_made_from(here, wi
     assert here("sessions", "export", session_id).out == before
 
 
+def test_a_session_that_the_database_lost_is_told_and_comes_back(here):
+    """As from an older copy of it that was put back; all that is left is the mirror."""
+    session_id = first_session(here)
+    before = here("sessions", "export", session_id).out
+    here("another")
+    with closing(sqlite3.connect(here.project / ".agi" / "agi.sqlite")) as db:
+        db.execute("DELETE FROM events WHERE session_id=?", (session_id,))
+        db.execute("DELETE FROM sessions WHERE id=?", (session_id,))
+        db.commit()
+
+    refused = here("repair")
+    mended = here("repair", "--from-mirrors")
+
+    assert refused.code == 1
+    assert f"lacks the session {session_id}" in refused.err
+    assert "agi repair --from-mirrors" in refused.err
+    assert mended.code == 0
+    assert here("sessions", "export", session_id).out == before
+
+
 def test_a_session_that_no_command_would_find_is_told_and_comes_back(here):
     """Its events are there, its row is not."""
     session_id = first_session(here)

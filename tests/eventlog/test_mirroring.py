@@ -11,6 +11,7 @@ import pytest
 from agi.errors import Damaged
 from agi.eventlog.mirroring import rebuild_mirrors
 from agi.eventlog.repair import rebuild_database
+from agi.protocol.ids import SESSION, new_id
 from agi.views.tables import Tables
 
 
@@ -82,6 +83,29 @@ def test_a_rotted_row_of_a_session_makes_no_snapshot(told, change):
     rebuild_database(told.folder, told.database, Tables())
     rebuild_mirrors(told.folder, told.database, Tables())
     assert told.look().intact
+
+
+def test_mirrors_are_not_in_order_where_the_database_lost_a_whole_session(told):
+    """Its mirror is all that is left of it; one that was removed has left only what is still to be removed."""
+    kept = told.mirror.read_bytes()
+    told.sql("DELETE FROM events", "DELETE FROM sessions")
+
+    with pytest.raises(Damaged) as refused:
+        rebuild_mirrors(told.folder, told.database, Tables())
+    assert told.id in refused.value.message
+    assert "--from-mirrors" in refused.value.hint
+    told.sql(f"INSERT INTO meta VALUES ('deleted:{told.id}', '')")
+    assert rebuild_mirrors(told.folder, told.database, Tables()).sessions == 0
+    assert told.mirror.read_bytes() == kept
+
+
+def test_a_mirror_that_holds_nothing_is_no_lost_session(told):
+    """What was set aside of a log that nobody could read may stand there."""
+    other = told.mirror.parent.with_name(new_id(SESSION))
+    other.mkdir()
+    (other / "events.ndjson").write_bytes(b"no event\n")
+
+    assert rebuild_mirrors(told.folder, told.database, Tables()).sessions == 1
 
 
 def test_an_id_that_leads_elsewhere_is_not_mirrored(told):

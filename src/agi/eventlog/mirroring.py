@@ -16,10 +16,11 @@ import msgspec
 from agi.errors import Damaged
 from agi.eventlog import chain
 from agi.eventlog.base import Projection
+from agi.eventlog.deleting import deleted
 from agi.eventlog.mirror import replace_file, session_folder
 from agi.eventlog.repair import BATCH, Repair
 from agi.eventlog.rows import SELECT, from_row, read_page
-from agi.eventlog.salvage import read_file, read_mirror, set_aside_lines
+from agi.eventlog.salvage import Events, mirrors, read_file, read_mirror, set_aside_lines
 from agi.eventlog.schema import FROM_MIRRORS, UNREADABLE, connect, unreadable
 from agi.protocol.events import Event
 from agi.protocol.ids import SESSION, is_id
@@ -33,6 +34,7 @@ def rebuild_mirrors(folder: Path, database: Path, projection: Projection) -> Rep
         _refuse_holes(db, database)
         _refuse_broken(db, database)
         _refuse_shorter(db, database, folder, projection)
+        _refuse_fewer(db, database, folder)
         projection.epoch = int(db.execute("SELECT value FROM meta WHERE key='epoch'").fetchone()[0])
         for (session_id,) in db.execute("SELECT DISTINCT session_id FROM events ORDER BY session_id").fetchall():
             if not is_id(session_id, SESSION):
@@ -94,17 +96,32 @@ def _refuse_shorter(db: sqlite3.Connection, database: Path, folder: Path, projec
             raise _damaged(f"{database} says of {session_id} that it ends otherwise than its events do.")
 
 
+def _refuse_fewer(db: sqlite3.Connection, database: Path, folder: Path) -> None:
+    """Nor a whole session: all that is left of it is its mirror, unless it was removed."""
+    known = {row[0] for row in db.execute("SELECT DISTINCT session_id FROM events")} | {*deleted(db)}
+    for path in mirrors(folder):
+        session_id = path.parent.name
+        if session_id not in known and _events_of(path):
+            hint = "Run `agi repair --from-mirrors` to bring it back, or remove its folder."
+            raise Damaged(f"{database} lacks the session {session_id}.", hint=hint)
+
+
 def _damaged(text: str) -> Damaged:
     return Damaged(text, hint="Run `agi repair --from-mirrors` to make it again.")
 
 
 def _goes_on(mirror: Path, last: int, head: str) -> bool:
     """Whether a mirror holds the event that follows the last one."""
-    try:
-        following = read_mirror(mirror)[0].get(last + 1)
-    except OSError:
-        return False
+    following = _events_of(mirror).get(last + 1)
     return following is not None and chain.fits(head, following)
+
+
+def _events_of(mirror: Path) -> Events:
+    """What a mirror holds, as far as it can be read."""
+    try:
+        return read_mirror(mirror)[0]
+    except OSError:
+        return {}
 
 
 def _mirror_again(path: Path, events: list[Event], report: Repair) -> bool:
