@@ -17,16 +17,18 @@ from contextlib import contextmanager, suppress
 from queue import SimpleQueue
 from threading import Lock, Thread
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FOLDER = getattr(os, "O_PATH", 0) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+"""A folder to make names in, which its user need not be able to read."""
 _LOOK = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _MAKE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _MARK_NS = 1_000_000_000
 """When what we make says it was last changed: one second into 1970, which nothing else says of itself."""
 _ATTEMPTS = 50
-_FOR_EVERYBODY = frozenset(
-    (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ENXIO)
-)
-"""Why nobody of this user could make something under a name."""
+_NOT_LET = frozenset((errno.EACCES, errno.EPERM))
+_FOR_EVERYBODY = _NOT_LET | {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EROFS, errno.ENAMETOOLONG}
+"""Why nobody of this user could make something under a name; of what is not let, only in a folder of another's."""
+_SOMETHING_ELSE = frozenset((errno.ELOOP, errno.ENXIO))
+"""Why what stands under a name cannot be looked at, whoever asks: a link, a socket."""
 
 
 class Held:
@@ -105,7 +107,8 @@ def is_settled() -> bool:
 def hold(path: str, content: bytes | None = None) -> Held | None:
     """Take a name that is free, with an empty folder or a file; None if it is not free, or nobody could take it.
 
-    Raises `OSError` if only we could not, as on a full disk: a command might make room and take it.
+    Raises `OSError` if only we could not, as on a full disk or in a folder of our own that is closed: a command might
+    make room, or open the folder, and take it.
     """
     folder, name = os.path.split(path)
     if _is_somebodys(path):
@@ -113,7 +116,7 @@ def hold(path: str, content: bytes | None = None) -> Held | None:
     try:
         parent = os.open(folder, _FOLDER)
     except OSError as problem:
-        _refuse_unless_nobody_could(problem)
+        _refuse_unless_nobody_could(problem, folder)
         return None
     try:
         fd = _taken(parent, name, content)
@@ -126,10 +129,21 @@ def hold(path: str, content: bytes | None = None) -> Held | None:
     return Held(parent, name, fd)
 
 
-def _refuse_unless_nobody_could(problem: OSError) -> None:
+def _refuse_unless_nobody_could(problem: OSError, folder: int | str) -> None:
     """Pass over what keeps everybody from taking a name; what keeps only us, such as a full disk, is an error."""
-    if problem.errno not in _FOR_EVERYBODY:
+    if problem.errno not in _FOR_EVERYBODY or (problem.errno in _NOT_LET and _is_up_to_us(folder)):
         raise problem
+
+
+def _is_up_to_us(folder: int | str) -> bool:
+    """Whether a folder, or the one that keeps us from it, is our own: then a command could open what is closed."""
+    while True:
+        try:
+            return os.stat(folder).st_uid == os.getuid()
+        except OSError:
+            if isinstance(folder, int):
+                return True
+            folder = os.path.dirname(folder)
 
 
 def is_stub(path: str) -> bool:
@@ -152,11 +166,18 @@ def _taken(parent: int, name: str, content: bytes | None) -> int | None:
     for _ in range(_ATTEMPTS):
         try:
             _make(parent, name, content)
+        except FileNotFoundError:
+            continue  # somebody has just removed it
+        except OSError as problem:
+            _refuse_unless_nobody_could(problem, parent)
+            return None
+        try:
             fd = os.open(name, _LOOK, dir_fd=parent)
         except FileNotFoundError:
             continue  # its last user has just removed it
         except OSError as problem:
-            _refuse_unless_nobody_could(problem)
+            if problem.errno not in _SOMETHING_ELSE:
+                raise
             return None
         if _is_locked(fd) and _is_still(parent, name, fd):
             if _is_ours(fd):

@@ -12,6 +12,7 @@ from typing import Literal
 
 from agi.errors import Unavailable
 from agi.sandbox.holding import hold
+from agi.sandbox.passing import closed_hint
 
 _LOOK = getattr(os, "O_PATH", 0) | os.O_NOFOLLOW
 
@@ -80,7 +81,10 @@ class Mounts:
             held = hold(path, content)
         except OSError as problem:
             said = f"{path!r} could not be kept from the command: {problem.strerror}."
-            raise Unavailable(said, hint="Make room on the disk, then try again.", code="sandbox_failed") from problem
+            hint = "Make room on the disk, then try again."
+            if isinstance(problem, PermissionError):
+                hint = closed_hint(os.path.dirname(path))
+            raise Unavailable(said, hint=hint, code="sandbox_failed") from problem
         if held is None:
             return False
         self.until_over.callback(held.release)

@@ -36,3 +36,10 @@ def is_passing(problem: OSError) -> bool:
 def reads_as_passing(said: str) -> bool:
     """Whether what somebody said of his failure reads like one of these."""
     return any(words in said for words in _WORDS) and not any(words in said for words in _NO_MORE_NAMESPACES)
+
+
+def closed_hint(folder: str) -> str:
+    """What to do about a folder that is closed to its own user."""
+    import shlex  # late: rarely needed
+
+    return f"Nothing was run. Let its user into the folder: `chmod u+rwx {shlex.quote(folder)}`."

@@ -66,8 +66,10 @@ def _mount_elsewhere(mounts: Mounts, folder: str, pointer: str) -> None:
 
 
 def _mount_folder(mounts: Mounts, folder: str) -> None:
-    if not _is_repository(folder) or any(os.path.islink(f"{folder}/{name}") for name in _STEERING):
-        mounts.show(folder)  # a mount cannot stand on a link, so all of it may only be looked at
+    # A mount cannot stand on a link, and no name can be held in a folder that is closed to its user, who may open it.
+    can_be_held = os.access(folder, os.W_OK | os.X_OK)
+    if not (can_be_held and _is_repository(folder)) or any(os.path.islink(f"{folder}/{name}") for name in _STEERING):
+        mounts.show(folder)  # so all of it may only be looked at
         return
     mounts.open(folder)
     free = dict((("hooks", None), ("commondir", _NO_OTHER_FOLDER), *_other_settings(folder)))

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
 
-FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+FOLDER = getattr(os, "O_PATH", 0) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+"""A folder to go on from, which its user need not be able to read."""
 _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -32,6 +33,22 @@ def beneath(root: int, folder: str) -> int:
         with opened(fd):
             fd = os.open(name, FOLDER, dir_fd=fd)
     return fd
+
+
+def names_in(folder: int) -> list[str]:
+    """What is in a folder."""
+    with opened(os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)) as fd:
+        return sorted(os.listdir(fd))
+
+
+def is_closed(folder: int, to: int) -> bool:
+    """Whether a folder of our own is closed to us, as to a command, which could open it again."""
+    return not os.access(f"/proc/self/fd/{folder}", to) and os.fstat(folder).st_uid == os.getuid()
+
+
+def reopen(folder: int) -> None:
+    """Let ourselves into a folder of our own."""
+    os.chmod(f"/proc/self/fd/{folder}", stat.S_IMODE(os.fstat(folder).st_mode) | stat.S_IRWXU)
 
 
 def beginning(path: str, most: int) -> bytes:

@@ -1,21 +1,34 @@
 """Protected files of a workspace looked at before a command and put back after it, where they cannot be kept from it.
 
 For rungs that cannot except a file inside a folder. What a command put in their place is set aside, not thrown away: it
-may have been the user. No step follows a link: what a command planted must not lead us out. May import: sandbox.
+may have been the user. No step follows a link: what a command planted must not lead us out. Where we cannot look, no
+command runs, and a folder that one closed is opened again. May import: errors, sandbox.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
 from msgspec import Struct
 
+from agi.errors import Unavailable
 from agi.sandbox.base import Confinement
+from agi.sandbox.passing import closed_hint
 from agi.sandbox.places import Places
-from agi.sandbox.stepping import FOLDER, beneath, opened, set_aside, shown, write_new
+from agi.sandbox.stepping import (
+    FOLDER,
+    beneath,
+    is_closed,
+    names_in,
+    opened,
+    reopen,
+    set_aside,
+    shown,
+    write_new,
+)
 
 PROTECTED = (
     ".git/config",
@@ -63,12 +76,14 @@ class Watch:
         self._holders = (*HOLDERS, *folders)
         self._may_create_repository = may_create_repository
         self._before = self._look()
+        self._refuse_what_is_closed()
 
     def put_back(self) -> tuple[str, ...]:
         """Undo what was changed since; says what."""
         undone: list[str] = []
         # Once more after a folder was put back: what it holds could not be seen before.
         for _ in range(2):
+            undone += [path or "." for path in self._closed(then=reopen)]
             after = self._look()
             for path in sorted(self._before.keys() | after.keys()):
                 was, now = self._before.get(path), after.get(path)
@@ -81,6 +96,22 @@ class Watch:
         if self._may_create_repository and ".git" not in self._before and path.split("/")[0] == ".git":
             return False
         return path not in self._holders or now is not None  # a folder that was moved away is no danger
+
+    def _refuse_what_is_closed(self) -> None:
+        for path in self._closed():
+            folder = os.path.join(self._workspace, path)
+            said = f"{folder!r} is closed to its own user: what a command did there could not be seen."
+            raise Unavailable(said, hint=closed_hint(folder.rstrip("/")), code="sandbox_failed")
+
+    def _closed(self, then: Callable[[int], None] = lambda _: None) -> Iterator[str]:
+        """Folders on the way to what is protected, and in it, that we cannot look into though they are ours."""
+        with suppress(OSError), opened(os.open(self._workspace, FOLDER)) as root:
+            known = (path for path, seen in self._before.items() if seen.kind == "folder")
+            for path in dict.fromkeys(("", *self._holders, *self._protected, *known)):
+                with suppress(OSError), opened(beneath(root, path)) as fd:
+                    if is_closed(fd, os.R_OK | os.X_OK):
+                        then(fd)
+                        yield path
 
     def _look(self) -> dict[str, _Seen]:
         found: dict[str, _Seen] = {}
@@ -96,6 +127,8 @@ class Watch:
         folder, _, name = path.rpartition("/")
         try:
             with opened(os.open(self._workspace, FOLDER)) as root, opened(beneath(root, folder)) as parent:
+                if is_closed(parent, os.R_OK | os.W_OK | os.X_OK):
+                    reopen(parent)
                 set_aside(parent, name)
                 if was is not None:
                     _make(parent, name, was)
@@ -120,7 +153,7 @@ def _gather(root: int, path: str, found: dict[str, _Seen]) -> None:
     found[path] = seen
     if seen.kind == "folder":
         with suppress(OSError), opened(beneath(root, path)) as fd:
-            for name in sorted(os.listdir(fd)):
+            for name in names_in(fd):
                 if ".refused-" not in name:
                     _gather(root, f"{path}/{name}", found)
 
