@@ -88,6 +88,27 @@ def test_what_another_put_there_meanwhile_is_not_removed(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == ["name"]
 
 
+def refused(*_, **__):
+    raise PermissionError(errno.EPERM, "Operation not permitted")
+
+
+@pytest.mark.threat("T27")
+@pytest.mark.parametrize("content", [None, b".\n"])
+@pytest.mark.parametrize("disk", ["refuses times", "changes times"])
+def test_where_something_can_be_made_and_not_be_marked_that_is_an_error(tmp_path, monkeypatch, disk, content):
+    """A command could make something there just as well: some disks let nobody set times, or begin in 1980."""
+    utime, in_1980 = os.utime, 315_532_800 * 10**9
+    rounded = lambda name, ns, **how: utime(name, ns=(in_1980, in_1980), **how)  # noqa: E731
+    before = os.listdir("/proc/self/fd")
+    monkeypatch.setattr(os, "utime", refused if disk == "refuses times" else rounded)
+
+    with pytest.raises(OSError, match=r"not permitted|does not keep such times"):
+        hold(str(tmp_path / "name"), content)
+
+    assert os.listdir(tmp_path) == []
+    assert os.listdir("/proc/self/fd") == before
+
+
 def test_a_name_that_is_not_free_is_left_alone(tmp_path):
     """What is somebody's stays, whatever it is."""
     (tmp_path / "folder").mkdir()

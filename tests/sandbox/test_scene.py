@@ -387,3 +387,18 @@ async def test_folders_that_are_made_in_it_can_be_changed_by_their_user_only(apa
     result = await apart(f"stat -c '%a %n' {' '.join(made)} /dev/null", env={"HOME": home})
 
     assert result.stdout.head.splitlines() == [*(f"755 {path}" for path in made), "666 /dev/null"]
+
+
+@pytest.mark.threat("T27")
+async def test_on_a_disk_where_names_cannot_be_held_nothing_runs(apart, workspace, monkeypatch):
+    """Where another user's times cannot be set, as on some network disks, a command could make what we cannot."""
+
+    def refused(*_, **__):
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "utime", refused)
+    with pytest.raises(Unavailable) as said:
+        await apart("echo '{}' > .mcp.json")
+
+    assert (said.value.code, os.listdir(workspace)) == ("sandbox_failed", [])
+    assert "chmod" not in str(said.value.hint)

@@ -31,6 +31,10 @@ _SOMETHING_ELSE = frozenset((errno.ELOOP, errno.ENXIO))
 """Why what stands under a name cannot be looked at, whoever asks: a link, a socket."""
 
 
+class Unkept(OSError):
+    """Something could be made under a name, and not be made ours: so others could make something there, too."""
+
+
 class Held:
     """A name that is taken; to be released once."""
 
@@ -131,7 +135,8 @@ def hold(path: str, content: bytes | None = None) -> Held | None:
 
 def _refuse_unless_nobody_could(problem: OSError, folder: int | str) -> None:
     """Pass over what keeps everybody from taking a name; what keeps only us, such as a full disk, is an error."""
-    if problem.errno not in _FOR_EVERYBODY or (problem.errno in _NOT_LET and _is_up_to_us(folder)):
+    is_for_everybody = problem.errno in _FOR_EVERYBODY and not isinstance(problem, Unkept)
+    if not is_for_everybody or (problem.errno in _NOT_LET and _is_up_to_us(folder)):
         raise problem
 
 
@@ -167,7 +172,7 @@ def _taken(parent: int, name: str, content: bytes | None) -> int | None:
         try:
             _make(parent, name, content)
         except FileNotFoundError:
-            continue  # somebody has just removed it
+            continue  # nobody can in a folder that is gone
         except OSError as problem:
             _refuse_unless_nobody_could(problem, parent)
             return None
@@ -208,6 +213,11 @@ def _make_new(parent: int, name: str, content: bytes | None) -> None:
         if content is not None:
             _fill(fd, content)
         os.utime(name, ns=(_MARK_NS, _MARK_NS), dir_fd=parent, follow_symlinks=False)
+        if os.stat(name, dir_fd=parent, follow_symlinks=False).st_mtime_ns != _MARK_NS:
+            raise OSError(errno.EOPNOTSUPP, "this disk does not keep such times")
+    except OSError as problem:
+        _unmake(parent, name, made)
+        raise Unkept(problem.errno, problem.strerror) from problem
     except BaseException:
         _unmake(parent, name, made)
         raise

@@ -6,12 +6,13 @@ first, and who builds makes sure that it mounts what was opened. May import: err
 
 from __future__ import annotations
 
+import errno
 import os
 from contextlib import ExitStack
 from typing import Literal
 
 from agi.errors import Unavailable
-from agi.sandbox.holding import hold
+from agi.sandbox.holding import Unkept, hold
 from agi.sandbox.passing import closed_hint
 
 _LOOK = getattr(os, "O_PATH", 0) | os.O_NOFOLLOW
@@ -84,6 +85,8 @@ class Mounts:
             hint = "Make room on the disk, then try again."
             if isinstance(problem, PermissionError):
                 hint = closed_hint(os.path.dirname(path))
+            elif isinstance(problem, Unkept) and problem.errno in (errno.EPERM, errno.EACCES, errno.EOPNOTSUPP):
+                hint = "Nothing was run. Work on a disk where its user may say when a folder was changed."
             raise Unavailable(said, hint=hint, code="sandbox_failed") from problem
         if held is None:
             return False
