@@ -26,6 +26,8 @@ TRICKS = {
     "lead elsewhere by a move": "echo ../evil > c; mv c .git/commondir",
     "remove what leads here": "rm -f .git/commondir && echo ../evil > .git/commondir",
     "swap by another name": "ln -s .git other; echo evil > other/hooks/pre-commit",
+    "plant other settings": "echo '[core] fsmonitor = evil' > .git/config.worktree",
+    "plant other settings by a move": "echo '[core] fsmonitor = evil' > c; mv c .git/config.worktree",
     "plant servers": "echo '{}' > .mcp.json",
     "plant servers by a link": "ln -s x .mcp.json",
     "plant a folder of ours": "mkdir -p .agi/tools/evil && echo evil > .agi/tools/evil/tool.py",
@@ -89,7 +91,7 @@ async def test_where_it_cannot_be_kept_from_commands_it_is_put_back(in_landlock,
     result = await in_landlock(TRICKS[trick])
 
     after = everything(repository)
-    for name in (".git/config", ".git/commondir", ".mcp.json", ".agi"):
+    for name in (".git/config", ".git/config.worktree", ".git/commondir", ".mcp.json", ".agi"):
         assert after.get(name) == before.get(name)
     hooks = {name for name in after if name.startswith(".git/hooks/") and ".refused-" not in name}
     assert hooks <= before.keys()
@@ -108,6 +110,22 @@ async def test_a_folder_that_is_no_repository_yet_is_kept_from_commands_all_the_
 
     steers = lambda found: {name: kept for name, kept in found.items() if "hooks" in name or "config" in name}  # noqa: E731
     assert steers(everything(workspace)) == steers(before)
+
+
+@pytest.mark.threat("T27")
+async def test_settings_that_begin_to_count_later_are_not_planted(apart, repository, workspace, tmp_path):
+    """git itself says that they count, when its user next asks for a part of the files; in work trees, too."""
+    tree = (tmp_path / "tree").resolve()
+    git("worktree", "add", "-q", str(tree), cwd=repository)
+    for place in (repository, tree):
+        folder = git("rev-parse", "--absolute-git-dir", cwd=place).strip()
+        plant = f"printf '[core]\\n\\tfsmonitor = \"touch {tmp_path}/ran; false\"\\n' > {folder}/config.worktree"
+
+        await apart(plant, workspace=place)
+        git("sparse-checkout", "set", "src", cwd=place)
+        git("status", cwd=place)
+
+    assert not (tmp_path / "ran").exists()
 
 
 async def test_work_on_a_repository_goes_on(apart, repository):

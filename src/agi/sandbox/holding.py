@@ -1,8 +1,8 @@
 """Names that must stay free: while a command runs, something of ours stands there, so that nothing else can.
 
 A mount needs a name to stand on. For a protected file that does not exist, the name is made for as long as the command
-runs: an empty folder, which version control does not see and which no program takes for settings, or for git's
-`commondir` a file that says what would hold without it. Locks tell users of a name from leftovers of a process that
+runs: an empty folder, which version control does not see and which no program takes for settings, or for some of git's
+names a file that says what would hold without it. Locks tell users of a name from leftovers of a process that
 died, across processes; the last user removes it. May import: nothing of ours.
 """
 

@@ -21,6 +21,14 @@ _NO_OTHER_FOLDER = b".\n"
 _STEERING = ("config", "config.worktree", "hooks", "commondir")
 """What tells git which programs to start."""
 
+_HELD: tuple[tuple[str, bytes | None], ...] = (
+    ("hooks", None),
+    ("commondir", _NO_OTHER_FOLDER),
+    ("config.worktree", b""),
+)
+"""What of it need not be there, and what means the same as its absence. The last counts only where the settings say
+so, and git's own commands have them say so later."""
+
 
 def mount_repository(mounts: Mounts, workspace: str, *, may_create: bool) -> bool:
     """Show the workspace's repository; False if `.git` is a link, which no mount can protect."""
@@ -60,7 +68,8 @@ def _mount_elsewhere(mounts: Mounts, folder: str, pointer: str) -> None:
         if os.path.dirname(folder) == f"{shared}/worktrees" and _is_repository(shared):
             _mount_folder(mounts, shared)
             mounts.open(folder)
-            _protect(mounts, folder, ("commondir", "gitdir", "config.worktree"))
+            held = mounts.reserve(f"{folder}/config.worktree", b"")
+            _protect(mounts, folder, ("commondir", "gitdir", *(() if held else ("config.worktree",))))
     elif _is_repository(folder) and _work_tree(folder) == os.path.dirname(pointer):
         _mount_folder(mounts, folder)
 
@@ -72,17 +81,11 @@ def _mount_folder(mounts: Mounts, folder: str) -> None:
         mounts.show(folder)  # so all of it may only be looked at
         return
     mounts.open(folder)
-    free = dict((("hooks", None), ("commondir", _NO_OTHER_FOLDER), *_other_settings(folder)))
-    held = {name for name, content in free.items() if mounts.reserve(f"{folder}/{name}", content)}
+    held = {name for name, content in _HELD if mounts.reserve(f"{folder}/{name}", content)}
     _protect(mounts, folder, (name for name in _STEERING if name not in held))
     # Names a command can make, and so could swap while we look: only where that would be noticed.
     if mounts.by_descriptor:
         _protect(mounts, folder, ("worktrees", "modules"))
-
-
-def _other_settings(folder: str) -> list[tuple[str, bytes]]:
-    """A second file of settings, which counts only where the first one says so."""
-    return [("config.worktree", b"")] if "worktreeconfig" in _read(f"{folder}/config").lower() else []
 
 
 def _protect(mounts: Mounts, folder: str, names: Iterable[str]) -> None:
