@@ -23,7 +23,7 @@ from agi.sandbox.mounting import (
     USABLE_DEVICE,
     be_alone,
     find,
-    freeze_at,
+    freeze,
     make_root,
     mount,
     put_at,
@@ -178,7 +178,9 @@ def _take_step(step: Step, tree: int, size: int) -> None:
         case ("veil", path):
             _mount_empty(path, size, READ_ONLY)
         case ("freeze", path):
-            freeze_at(path)
+            place = find(path)
+            freeze(place)
+            os.close(place)
         case ("make", path):
             os.makedirs(path, 0o755, exist_ok=True)
         case ("write", path, content):

@@ -3,7 +3,7 @@
 Landlock names what may be read and changed; a filter of system calls refuses what Landlock does not know, above all
 sockets. There is no namespace: other processes can be seen, protected files inside the workspace cannot be excepted, so
 they are looked at before and after. Without Landlock commands are still limited and cleared up after. May import:
-sandbox.
+errors, sandbox.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from agi.errors import Unavailable
 from agi.sandbox.base import Confinement
 from agi.sandbox.helper import Helper
 from agi.sandbox.homes import within
 from agi.sandbox.identity import git_identity
 from agi.sandbox.limits import MORE_LIKELY_TO_GO, threads_now, wanted
+from agi.sandbox.mounted import kernel_mounts
 from agi.sandbox.nested import Nested
 from agi.sandbox.places import SCRATCH, Places, find_places
 from agi.sandbox.scratch import make_folder, remove_folder
@@ -90,6 +92,7 @@ class Landlock:
 
     def _shut_in(self, wrapped: Wrapped, confinement: Confinement) -> dict[str, object]:
         places = find_places(confinement, wrapped.env)
+        _refuse_kernel_mounts(confinement)
         tmp = _private_folder(wrapped, confinement)
         wrapped.env.update(_own_folders(tmp, wrapped.env))
         if not confinement.read_only:
@@ -105,6 +108,14 @@ class Landlock:
             "on_files": _ON_FILES & files,
             "allowed": list(_allowed(places, confinement, tmp, files)),
         }
+
+
+def _refuse_kernel_mounts(confinement: Confinement) -> None:
+    """Raise where a command of root's could change settings of the kernel's: nothing can be excepted from a folder."""
+    places = [] if confinement.read_only else [str(confinement.workspace)]
+    if os.getuid() == 0 and (found := kernel_mounts([*places, *map(os.path.realpath, confinement.writable)])):
+        said = f"Something of the kernel's is mounted where a command could change it: {found[0]!r}."
+        raise Unavailable(said, hint="Nothing was run. Unmount it, or work elsewhere.", code="sandbox_failed")
 
 
 def _filter(confinement: Confinement) -> bytes | None:

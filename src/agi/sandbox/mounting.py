@@ -51,9 +51,9 @@ def restrict(tree: int, flags: int) -> None:
     call(_MOUNT_SETATTR, tree, b"", _EMPTY_PATH | _RECURSIVE, _ATTRIBUTES[flags], _ATTRIBUTES_SIZE, about=b"mounts")
 
 
-def freeze_at(path: bytes) -> None:
-    """Let nothing be changed any more in the mount at a path; what is mounted below it stays as it is."""
-    call(_MOUNT_SETATTR, _HERE, path, 0, _ATTRIBUTES[READ_ONLY], _ATTRIBUTES_SIZE, about=path)
+def freeze(place: int) -> None:
+    """Let nothing be changed any more in the mount that was found; what is mounted below it stays as it is."""
+    call(_MOUNT_SETATTR, place, b"", _EMPTY_PATH, _ATTRIBUTES[READ_ONLY], _ATTRIBUTES_SIZE, about=b"a mount")
 
 
 def find(path: bytes) -> int:

@@ -13,6 +13,7 @@ from typing import Literal
 
 from agi.errors import Unavailable
 from agi.sandbox.holding import Unkept, hold
+from agi.sandbox.homes import within
 from agi.sandbox.passing import closed_hint
 
 _LOOK = getattr(os, "O_PATH", 0) | os.O_NOFOLLOW
@@ -37,6 +38,15 @@ class Mounts:
         """Closes what was opened."""
         self.until_over = ExitStack()
         """Gives back what must last as long as the command."""
+
+    def may_be_changed(self, path: str) -> bool:
+        """Whether what is seen at a path, as far as it is said, is of the machine and may be changed."""
+        for step in reversed(self.steps):
+            if step[0] == "bind" and within(path, step[2]):
+                return step[3]
+            if step[0] in ("empty", "veil") and within(path, step[1]):
+                return False
+        return False
 
     def empty(self, path: str) -> None:
         """An empty folder of its own, of limited size."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from agi.sandbox.base import Confinement
 from agi.sandbox.homes import within
 from agi.sandbox.identity import git_identity
+from agi.sandbox.mounted import kernel_mounts
 from agi.sandbox.mounts import Mounts
 from agi.sandbox.nested import Nested
 from agi.sandbox.places import SCRATCH, Places, find_places
@@ -79,6 +80,18 @@ def _build(mounts: Mounts, confinement: Confinement, places: Places, env: Mappin
     for path in places.frozen:
         if path not in done:
             mounts.show(path)
+    if os.getuid() == 0:
+        _freeze_kernels(mounts)
+
+
+def _freeze_kernels(mounts: Mounts) -> None:
+    """Of the kernel's own file systems that are mounted in places that may be changed, nothing is: as with `/proc`."""
+    opened = [(step[1], step[2]) for step in mounts.steps if step[0] == "bind" and step[3]]
+    found = kernel_mounts([path for path, _ in opened])
+    seen = [at + path[len(place) :] for path in found for place, at in opened if within(path, place)]
+    for path in dict.fromkeys(seen):
+        if mounts.may_be_changed(path):
+            mounts.freeze(path)
 
 
 def _pin_above(mounts: Mounts, workspace: str, paths: Sequence[str]) -> None:
