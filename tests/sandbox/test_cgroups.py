@@ -1,5 +1,6 @@
 """Control groups, where they can be made."""
 
+import _thread
 import os
 import subprocess
 import sys
@@ -65,6 +66,21 @@ def test_a_group_is_used_again_once_it_is_empty(groups):
 
     assert second is not first
     assert groups.take(Limits(memory=100 * MIB)) is first
+
+
+def test_where_there_can_be_no_thread_to_make_members_that_is_said(groups, monkeypatch):
+    """And the group is not for good one that somebody is on the way into."""
+
+    def refused(*_):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(_thread, "start_new_thread", refused)
+    group, said = groups.take(Limits()), []
+
+    group.adopt(os.getpid(), said.append)
+
+    assert [str(problem) for problem in said] == ["can't start new thread"]
+    assert group.is_empty
 
 
 def test_after_many_commands_at_once_few_groups_are_kept(groups):

@@ -55,7 +55,11 @@ class Group:
         """
         self._adopting = True
         # Not `Thread.start`: it waits until the thread runs, a millisecond for everybody in the event loop.
-        _thread.start_new_thread(self._fetch, (pid, then))
+        try:
+            _thread.start_new_thread(self._fetch, (pid, then))
+        except RuntimeError as error:  # there can be no more threads just now
+            self._adopting = False
+            then(error)
 
     def _fetch(self, pid: int, then: Callable[[Exception | None], None]) -> None:
         problem: Exception | None = None
