@@ -14,6 +14,7 @@ from agi.sandbox.base import MIB, Confinement, Limits
 from agi.sandbox.cell import Cell
 from agi.sandbox.cgroups import find_groups
 from agi.sandbox.claims import claim
+from agi.sandbox.holding import is_settled
 from agi.sandbox.ladder import CONFINING, Ladder
 from agi.workspace.processes import capture, run_command
 
@@ -93,6 +94,33 @@ def test_after_many_commands_at_once_few_groups_are_kept(groups):
     left = {path for group in taken for path in group.joins if os.path.exists(path)}
 
     assert len(left) == 32 * len(taken[0].joins)
+
+
+def test_groups_that_no_longer_work_are_not_kept_when_others_are_used(groups, monkeypatch):
+    """Each holds a folder and descriptors; one that a command is still in goes when that is over."""
+    ladder = Ladder(ENV, tried=["namespaces"])
+    before, there = len(os.listdir("/proc/self/fd")), set(folders_of_ours(groups))
+    assert ladder.rung
+    first = ladder._groups
+    busy = first.take(Limits())
+    for _ in range(3):
+        with monkeypatch.context() as failing:
+            failing.setattr(ladder._groups, "work", lambda: False)
+            ladder.failed()
+            assert ladder.rung
+    assert len(set(folders_of_ours(groups)) - there) == len(folders(busy)) * 2
+
+    first.give_back(busy)
+    ladder.close()
+
+    assert set(folders_of_ours(groups)) == there
+    while not is_settled():
+        time.sleep(0.01)
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def folders_of_ours(groups):
+    return [entry for parent in set(groups._parents.values()) for entry in parent.glob(f"agi-{os.getpid()}-*")]
 
 
 def test_groups_are_removed_with_their_owner(groups):

@@ -142,6 +142,7 @@ class Groups:
         self._free: list[Group] = []
         self._ending: list[Group] = []
         self._made = 0
+        self._kept = _KEPT
         self._lock = Lock()
         """Whether groups work may be tried by one thread while another takes one for a command."""
         self._owner = os.getpid()
@@ -167,6 +168,14 @@ class Groups:
         """Say that the command is over; its last processes may need a moment."""
         with self._lock:
             self._ending.append(group)
+            if not self._kept:
+                self._settle()
+
+    def retire(self) -> None:
+        """Others are used from now on: remove what waits for a command, and the rest as it is given back."""
+        with self._lock:
+            self._kept = 0
+            self._settle()
 
     def work(self) -> bool:
         """Whether a process can be made a member, found out by trying."""
@@ -197,7 +206,7 @@ class Groups:
     def _settle(self) -> None:
         self._free += [group for group in self._ending if group.is_empty]
         self._ending = [group for group in self._ending if group not in self._free]
-        while len(self._free) > _KEPT:
+        while len(self._free) > self._kept:
             self._drop(self._free.pop())
 
     def _make(self) -> Group | None:

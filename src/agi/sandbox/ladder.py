@@ -128,10 +128,16 @@ class Ladder:
         if self._found is None:
             if sys.platform == "linux":
                 raise_our_own()
-                if self._groups is None or not self._groups.work():
-                    self._groups = find_groups()
+                self._groups = self._working_groups()
             self._found = self._compared(*self._climb())
         return self._found
+
+    def _working_groups(self) -> Groups | None:
+        if self._groups is not None:
+            if self._groups.work():
+                return self._groups
+            self._groups.retire()
+        return find_groups()
 
     def _compared(self, rung: Rung, wrapper: Wrapper) -> tuple[Rung, Wrapper]:
         """What was found, beside what was there before: less is said to be less, and nothing is refused."""
