@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from agi.errors import Unavailable
 from agi.sandbox import helper as helping
 from agi.sandbox.base import Confinement, Limits
 from agi.sandbox.cell import Cell
@@ -205,8 +206,9 @@ async def test_an_interpreter_that_does_not_come_up_is_not_waited_for_without_en
     assert cell.rung.name == "none"  # what limits commands is held open from now on
     before = os.listdir("/proc/self/fd")
 
-    with pytest.raises(OSError, match="does not start"):
+    with pytest.raises(Unavailable, match="does not start") as refused:
         await run(cell, "touch ran")
+    assert refused.value.code == "sandbox_failed"
 
     assert os.listdir("/proc/self/fd") == before
     assert not any("stuck" in command or "sleep 600" in command for command in map(spoken, children(os.getpid())))
@@ -219,8 +221,9 @@ async def test_one_that_does_not_start_is_an_error_and_leaks_nothing(workspace, 
     assert cell.rung
     before = os.listdir("/proc/self/fd")
 
-    with pytest.raises(OSError, match="does not start"):
+    with pytest.raises(Unavailable, match="does not start") as refused:
         await run(cell, "touch ran")
+    assert refused.value.code == "sandbox_failed"
 
     assert os.listdir("/proc/self/fd") == before
     assert os.listdir(workspace) == []

@@ -4,7 +4,9 @@ AGI_COMMANDS sets how many commands the leak test runs (default 300).
 """
 
 import asyncio
+import errno
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -14,7 +16,7 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from agi.errors import Invalid
+from agi.errors import Invalid, Unavailable
 from agi.sandbox.base import Confinement
 from agi.sandbox.cell import Cell
 from agi.sandbox.holding import is_settled
@@ -294,6 +296,25 @@ async def test_a_folder_that_cannot_be_entered_is_no_failure_of_the_sandbox(cell
 
     assert failures == []
     assert enters or getattr(refused.value, "code", "cwd_closed") == "cwd_closed"
+
+
+async def test_what_is_used_up_just_now_is_told_and_what_to_do_about_it(cell):
+    """A command is not started, wherever on the way to it that was noticed; the next one may be."""
+    assert cell.rung
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    before = os.listdir("/proc/self/fd")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+    try:
+        with pytest.raises(Unavailable) as refused:
+            await run(cell, "echo here")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+    assert (refused.value.code, os.strerror(errno.EMFILE) in str(refused.value)) == ("sandbox_failed", True)
+    assert "ulimit -n" in str(refused.value.hint)
+    assert (await run(cell, "echo here")).stdout.head == "here\n"
+    await wait_for(is_settled)
+    assert os.listdir("/proc/self/fd") == before
 
 
 async def test_a_launched_program_is_closed_once(cell):

@@ -25,6 +25,7 @@ import agi
 from agi.errors import Unavailable
 from agi.sandbox import orphans
 from agi.sandbox.line import Line
+from agi.sandbox.passing import passing_hint
 from agi.sandbox.saying import ASK, ENDED_ALL, KILL, LEAVE
 from agi.sandbox.survivors import APART, end_at_once
 
@@ -39,11 +40,6 @@ _WRITES = 2
 _SILENT = "the helper does not answer"
 _GONE = (errno.EPIPE, errno.ECONNRESET)
 """How the system says that nobody is at the other end. Whatever else it says is about us, or about this machine."""
-_HINT = "Nothing was run. Make room by ending what uses up files or memory. It is tried again with the next command."
-_PARKED_HINT = (
-    "Nothing was run. More open files of this user are on their way between processes than one may have open "
-    "(`ulimit -n`): something sends them and does not take them. End it, or raise that limit for the daemon."
-)
 
 
 class Held:
@@ -296,9 +292,8 @@ def _hand_over(door: socket.socket, descriptors: list[int]) -> None:
         if isinstance(problem, TimeoutError) or problem.errno in _GONE:
             return  # which its silence on the line tells as well
         # The helper lives, and so do its holders: whoever brought this about must not have it dropped.
-        hint = _PARKED_HINT if problem.errno == errno.ETOOMANYREFS else _HINT
         said = f"The sandbox could not be asked to start a command: {problem.strerror}."
-        raise Unavailable(said, hint=hint, code="sandbox_failed") from problem
+        raise Unavailable(said, hint=passing_hint(problem), code="sandbox_failed") from problem
 
 
 def _start() -> tuple[socket.socket, int]:

@@ -14,7 +14,7 @@ from typing import Literal
 from agi.errors import Unavailable
 from agi.sandbox.holding import Unkept, hold
 from agi.sandbox.homes import within
-from agi.sandbox.passing import closed_hint
+from agi.sandbox.passing import closed_hint, passing_hint
 
 _LOOK = getattr(os, "O_PATH", 0) | os.O_NOFOLLOW
 
@@ -92,7 +92,7 @@ class Mounts:
             held = hold(path, content)
         except OSError as problem:
             said = f"{path!r} could not be kept from the command: {problem.strerror}."
-            hint = "Make room on the disk, then try again."
+            hint = passing_hint(problem)
             if isinstance(problem, PermissionError):
                 hint = closed_hint(os.path.dirname(path))
             elif isinstance(problem, Unkept) and problem.errno in (errno.EPERM, errno.EACCES, errno.EOPNOTSUPP):

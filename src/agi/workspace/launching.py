@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from agi.errors import Invalid, Unavailable
 from agi.sandbox.base import Aftermath
+from agi.sandbox.passing import is_passing, passing_hint
 from agi.workspace.children import Channel, Child, spawning
 
 if TYPE_CHECKING:
@@ -87,10 +88,30 @@ async def launch(
     stdin: int = subprocess.DEVNULL,
     cell: Cell | None = None,
 ) -> Launched:
-    """Start a program; without a cell it is not confined, which is for programs of our own choosing."""
+    """Start a program; without a cell it is not confined, which is for programs of our own choosing.
+
+    In a cell, what passes, such as a full disk, is `Unavailable`.
+    """
     if cell is None:
         spawn = spawning(argv, env=env, stdin=stdin)
         return Launched(await Child.started(spawn, cwd, on_bytes=on_bytes, stdin=stdin), None, None, cwd)
+    try:
+        return await _launch(argv, cwd, env, on_bytes, stdin, cell)
+    except OSError as problem:
+        if not is_passing(problem):
+            raise
+        said = f"The command could not be started: {problem.strerror or problem}."
+        raise Unavailable(said, hint=passing_hint(problem), code="sandbox_failed") from problem
+
+
+async def _launch(
+    argv: Sequence[str],
+    cwd: Path,
+    env: Mapping[str, str],
+    on_bytes: Callable[[Channel, bytes], None],
+    stdin: int,
+    cell: Cell,
+) -> Launched:
     wrapped = cell.wrap(argv, cwd=cwd, env=env)
     try:
         child = await Child.started(
