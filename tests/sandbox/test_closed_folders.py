@@ -92,6 +92,21 @@ def test_in_a_workspace_its_user_may_not_change_nothing_runs_and_what_helps_is_s
     assert os.listdir(theirs) == []
 
 
+@pytest.mark.threat("T27")
+@pytest.mark.parametrize("mode", ["300", "000"])
+@pytest.mark.parametrize("rung", CONFINING)
+def test_a_repository_in_a_folder_that_was_closed_is_looked_at_all_the_same(rung, mode, theirs):
+    """What would start a program is set aside; a folder that its user had closed before stays closed."""
+    as_them("mkdir", "-m", "000", "private", cwd=theirs)
+    plant = "mkdir new; git init -q new/a; printf '[core]\\n\\tfsmonitor = evil\\n' >> new/a/.git/config"
+
+    [said] = run(rung, theirs, f"{plant}; chmod {mode} new/a new")
+
+    assert "new/a/.git/config (core.fsmonitor)" in said[3][0]
+    assert not (theirs / "new/a/.git/config").exists()
+    assert (theirs / "private").stat().st_mode & 0o777 == 0
+
+
 @pytest.mark.parametrize("rung", APART)
 def test_in_a_repository_its_user_may_not_change_there_is_only_looking(rung, theirs):
     """Work elsewhere in the workspace goes on."""
@@ -112,6 +127,11 @@ def test_what_is_hidden_is_not_shown_by_closing_and_opening_a_folder_above_it(ru
     as_them("mkdir", "data", cwd=theirs)
     as_them("sh", "-c", "echo secret > data/token", cwd=theirs)
 
-    said = run(rung, theirs, "chmod 000 data", "chmod 755 data; cat data/token", hidden=["data/token"])
+    look = "chmod 755 data; cat data/token"
 
-    assert said[1][0] == "sandbox_failed"
+    said = run(rung, theirs, "chmod 000 data", look, hidden=["data/token"])
+    as_them("chmod", "000", "data", cwd=theirs)
+    [refused] = run(rung, theirs, look, hidden=["data/token"])
+
+    assert "secret" not in said[1][1]
+    assert refused[0] == "sandbox_failed"

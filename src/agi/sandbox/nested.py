@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from agi.sandbox.gitlinks import gitlinks
 from agi.sandbox.homes import within
-from agi.sandbox.repositories import Element, Finder, elements
+from agi.sandbox.repositories import Element, Finder, Stamp, elements
 from agi.sandbox.repository import git_folder
 from agi.sandbox.stepping import FOLDER, beneath, opened, set_aside, shown, write_new
 
@@ -37,6 +37,7 @@ class Nested:
         self._began_ns = time.time_ns() - _SLACK_NS
         self._elements: dict[str, Element] = {}
         self._reached: dict[str, set[str]] = {}
+        self._closed: dict[str, Stamp] = {}
         places, self._saw_all = self._find()
         for place in (*places, *filter(None, (self._top,))):
             for element in elements(place, workspace):
@@ -47,7 +48,7 @@ class Nested:
     def put_back(self) -> tuple[str, ...]:
         """Set aside what could start a program and could not before; says what."""
         refused: dict[str, set[str]] = {}
-        places, saw_all = self._find()
+        places, saw_all = self._find(may_open=True)
         for place in places:
             for element, why in self._refusable(place):
                 if self._refuse(element):
@@ -58,10 +59,10 @@ class Nested:
             notes.append(_INCOMPLETE)
         return tuple(notes)
 
-    def _find(self) -> tuple[list[str], bool]:
+    def _find(self, *, may_open: bool = False) -> tuple[list[str], bool]:
         """What git itself would go into first: that is looked at however much else there is."""
         links, is_all = gitlinks(self._top) if self._top else ((), True)
-        found, saw_all = self._finder.find()
+        found, saw_all = self._finder.find(self._closed, may_open=may_open)
         return [*dict.fromkeys((*(f"{self._workspace}/{link}/.git" for link in links), *found))], is_all and saw_all
 
     def _refusable(self, place: str) -> Iterator[tuple[Element, frozenset[str]]]:

@@ -12,12 +12,13 @@ import stat
 import time
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 
 from msgspec import Struct
 
 from agi.sandbox.homes import within
 from agi.sandbox.settings import dangers
-from agi.sandbox.stepping import beginning
+from agi.sandbox.stepping import FOLDER, beginning, beneath, is_closed, opened, reopen
 
 MOST_FOLDERS = 30_000
 FIRST_S, LONGEST_S = 0.2, 0.03
@@ -60,8 +61,11 @@ class Finder:
         self.has_said = False
         """Whether it was told that not all could be looked at."""
 
-    def find(self) -> tuple[list[str], bool]:
-        """Their paths, those near the top first; and whether that is all of them."""
+    def find(self, closed: dict[str, Stamp], *, may_open: bool) -> tuple[list[str], bool]:
+        """Their paths, those near the top first; and whether that is all of them.
+
+        Folders that are closed to us are noted, or opened if they are ours and not noted: then a command closed them.
+        """
         found: list[str] = []
         queue = deque([self._workspace])
         until, seen = time.monotonic() + (LONGEST_S if self._listed else FIRST_S), 0
@@ -79,6 +83,10 @@ class Finder:
                 if known is None or known[0] != stamp:
                     is_settled = time.time_ns() - info.st_ctime_ns > _SETTLED_NS
                     known = (stamp if is_settled else (), *self._list(path))
+            except PermissionError:
+                if self._is_opened(path, closed, may_open=may_open):
+                    queue.appendleft(path)
+                continue
             except OSError:
                 continue
             listed[path] = known
@@ -86,6 +94,18 @@ class Finder:
             queue.extend(known[1])
         self._listed = listed
         return found, True
+
+    def _is_opened(self, path: str, closed: dict[str, Stamp], *, may_open: bool) -> bool:
+        inside = os.path.relpath(path, self._workspace)
+        with suppress(OSError), opened(os.open(self._workspace, FOLDER)) as root, opened(beneath(root, inside)) as fd:
+            info = os.fstat(fd)
+            stamp: Stamp = (info.st_dev, info.st_ino, info.st_ctime_ns)
+            if not may_open:
+                closed[path] = stamp
+            elif closed.get(path) != stamp and is_closed(fd, os.R_OK | os.X_OK):
+                reopen(fd)
+                return True
+        return False
 
     def _list(self, path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         folders, repositories, names = [], [], set()
