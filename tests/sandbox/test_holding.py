@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from agi.sandbox.holding import hold, is_settled, settled_ctime
+from agi.sandbox.holding import hold, is_settled, is_stub, settled_ctime
 
 
 def full_disk(*_, **__):
@@ -96,9 +96,9 @@ def refused(*_, **__):
 @pytest.mark.parametrize("content", [None, b".\n"])
 @pytest.mark.parametrize("disk", ["refuses times", "changes times"])
 def test_where_something_can_be_made_and_not_be_marked_that_is_an_error(tmp_path, monkeypatch, disk, content):
-    """A command could make something there just as well: some disks let nobody set times, or begin in 1980."""
-    utime, in_1980 = os.utime, 315_532_800 * 10**9
-    rounded = lambda name, ns, **how: utime(name, ns=(in_1980, in_1980), **how)  # noqa: E731
+    """A command could make something there just as well: some disks let nobody set times, or set others."""
+    utime, another = os.utime, 1_600_000_000 * 10**9
+    rounded = lambda name, ns, **how: utime(name, ns=(another, another), **how)  # noqa: E731
     before = os.listdir("/proc/self/fd")
     monkeypatch.setattr(os, "utime", refused if disk == "refuses times" else rounded)
 
@@ -152,6 +152,33 @@ def test_what_a_process_left_that_died_is_taken_over_and_removed(tmp_path):
     held = hold(str(tmp_path / "name"))
 
     held.release()
+    assert os.listdir(tmp_path) == []
+
+
+def test_names_are_held_on_disks_that_begin_in_1980_and_know_no_odd_seconds(tmp_path, monkeypatch):
+    """As vfat and exFAT do."""
+    utime, began = os.utime, 315_532_800 * 10**9
+
+    def kept(name, ns, **how):
+        times = tuple(max(time, began) // (2 * 10**9) * 2 * 10**9 for time in ns)
+        utime(name, ns=times, **how)
+
+    monkeypatch.setattr(os, "utime", kept)
+
+    held = hold(str(tmp_path / "name"))
+
+    assert is_stub(str(tmp_path / "name"))
+    held.release()
+    assert os.listdir(tmp_path) == []
+
+
+def test_what_an_older_version_left_is_taken_over_too(tmp_path):
+    """It said another time of itself."""
+    (tmp_path / "name").mkdir()
+    os.utime(tmp_path / "name", ns=(10**9, 10**9))
+
+    assert is_stub(str(tmp_path / "name"))
+    hold(str(tmp_path / "name")).release()
     assert os.listdir(tmp_path) == []
 
 

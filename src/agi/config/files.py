@@ -17,8 +17,13 @@ from agi.errors import ConfigError
 PROJECT_DIR = ".agi"
 CONFIG_NAME = "config.json"
 CONFIG_LIMIT = 1 << 20
-HELD_NS = 1_000_000_000
-"""When an empty folder says it was last changed that holds a free name while a sandboxed command runs."""
+HELD_NS = 981_173_106 * 1_000_000_000
+"""When something says it was last changed that holds a free name while a sandboxed command runs.
+
+Nothing else says that of itself, and every disk keeps it: some know no years before 1980, and no odd seconds.
+"""
+HELD_TIMES_NS = (HELD_NS, 1_000_000_000)
+"""What it says now, and what older versions had it say."""
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -77,7 +82,7 @@ def is_held(path: str | Path) -> bool:
     """Tell whether only the sandbox of a running command stands there: then there is no such file."""
     try:
         found = os.lstat(path)
-        return stat.S_ISDIR(found.st_mode) and found.st_mtime_ns == HELD_NS and not os.listdir(path)
+        return stat.S_ISDIR(found.st_mode) and found.st_mtime_ns in HELD_TIMES_NS and not os.listdir(path)
     except OSError:
         return False
 

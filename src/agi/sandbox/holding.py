@@ -3,7 +3,7 @@
 A mount needs a name to stand on. For a protected file that does not exist, the name is made for as long as the command
 runs: an empty folder, which version control does not see and which no program takes for settings, or for some of git's
 names a file that says what would hold without it. Locks tell users of a name from leftovers of a process that
-died, across processes; the last user removes it. May import: nothing of ours.
+died, across processes; the last user removes it. May import: config.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from contextlib import contextmanager, suppress
 from queue import SimpleQueue
 from threading import Lock, Thread
 
+from agi.config.files import HELD_NS, HELD_TIMES_NS
+
 _FOLDER = getattr(os, "O_PATH", 0) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 """A folder to make names in, which its user need not be able to read."""
 _LOOK = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _MAKE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_MARK_NS = 1_000_000_000
-"""When what we make says it was last changed: one second into 1970, which nothing else says of itself."""
 _ATTEMPTS = 50
 _NOT_LET = frozenset((errno.EACCES, errno.EPERM))
 _FOR_EVERYBODY = _NOT_LET | {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EROFS, errno.ENAMETOOLONG}
@@ -154,7 +154,7 @@ def _is_up_to_us(folder: int | str) -> bool:
 def is_stub(path: str) -> bool:
     """Whether something of ours stands there, and nothing else."""
     try:
-        return os.lstat(path).st_mtime_ns == _MARK_NS
+        return os.lstat(path).st_mtime_ns in HELD_TIMES_NS
     except OSError:
         return False
 
@@ -162,7 +162,7 @@ def is_stub(path: str) -> bool:
 def _is_somebodys(path: str) -> bool:
     """Whether something stands there that is not ours, so that nothing need be tried."""
     try:
-        return os.lstat(path).st_mtime_ns != _MARK_NS
+        return os.lstat(path).st_mtime_ns not in HELD_TIMES_NS
     except OSError:
         return False
 
@@ -212,8 +212,8 @@ def _make_new(parent: int, name: str, content: bytes | None) -> None:
     try:
         if content is not None:
             _fill(fd, content)
-        os.utime(name, ns=(_MARK_NS, _MARK_NS), dir_fd=parent, follow_symlinks=False)
-        if os.stat(name, dir_fd=parent, follow_symlinks=False).st_mtime_ns != _MARK_NS:
+        os.utime(name, ns=(HELD_NS, HELD_NS), dir_fd=parent, follow_symlinks=False)
+        if os.stat(name, dir_fd=parent, follow_symlinks=False).st_mtime_ns != HELD_NS:
             raise OSError(errno.EOPNOTSUPP, "this disk does not keep such times")
     except OSError as problem:
         _unmake(parent, name, made)
@@ -281,4 +281,4 @@ def _is_still(parent: int, name: str, fd: int) -> bool:
 
 
 def _is_ours(fd: int) -> bool:
-    return os.fstat(fd).st_mtime_ns == _MARK_NS
+    return os.fstat(fd).st_mtime_ns in HELD_TIMES_NS
