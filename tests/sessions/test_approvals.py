@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+import time
 
 import pytest
 from msgspec import UNSET
@@ -142,6 +143,28 @@ async def test_an_answer_that_comes_too_late_runs_nothing(place):
     with pytest.raises(Conflict):
         await place.approve(question["tool_call_id"])
     assert ran(place) == ""
+
+
+@pytest.mark.threat("T52")
+@pytest.mark.parametrize("days", [3, -3], ids=["ahead", "back"])
+async def test_a_clock_that_jumps_while_questions_wait_lets_none_expire(place, monkeypatch, days):
+    """Also where another one is answered meanwhile, and what is left of the time is looked at again."""
+    place.configure('{"approval": {"timeoutSeconds": 60}, "verify": {"autoVerify": false}}')
+    place.model.calls("shell", command=RUN).and_calls("shell", command="echo other").then_says("ok")
+    posted = await place.say("run")
+    await place.heard("approval_requested", 2)
+    first, second = map(data, place.events("approval_requested"))
+    honest = time.time
+    monkeypatch.setattr(time, "time", lambda: honest() + days * 86_400)
+
+    await place.approve(second["tool_call_id"])
+    for _ in range(100):
+        await asyncio.sleep(0)
+    await place.approve(first["tool_call_id"])
+
+    await place.ended(posted)
+    assert not place.events("approval_denied")
+    assert ran(place) == "ran\n"
 
 
 @pytest.mark.threat("T30")

@@ -72,7 +72,7 @@ def script(asked: Asked) -> Reply:
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("jump", [3 * DAYS, -3 * DAYS], ids=["ahead", "back"])
 async def test_a_question_that_waits_outlasts_a_jump_of_the_clock(tmp_path: Path, jump: float) -> None:
-    """It has sixty seconds, and the clock jumps by days: it neither expires nor waits for ever, and runs once."""
+    """It has sixty seconds, and the clock jumps by days: it does not expire, and runs once."""
     async with ProviderServer(script) as provider:
         settings = {"approval": {"timeoutSeconds": 60}, "verify": {"autoVerify": False}}
         daemon = Shifted(tmp_path, provider.base_url, settings)

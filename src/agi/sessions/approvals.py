@@ -23,7 +23,8 @@ from agi.protocol.ids import GRANT, new_id
 from agi.protocol.policies import Rule
 from agi.protocol.preflight import PreflightAnswer
 from agi.protocol.sessions import PendingApproval
-from agi.protocol.times import to_millis, to_rfc3339
+from agi.protocol.times import to_rfc3339
+from agi.sessions.expiry import deadline
 from agi.views import queries
 from agi.views.state import Answer, SessionState
 
@@ -128,6 +129,7 @@ class Approvals:
         """Wait for the answer; with a time-out, an unanswered question expires and that is its answer."""
         heard = asyncio.Event()
         began = time.monotonic()
+        until: float | None = None
 
         def listen(event: Event) -> None:
             if event.type in ("approval_granted", "approval_denied"):
@@ -140,7 +142,8 @@ class Approvals:
                 if isinstance(found, Answer):
                     return found
                 heard.clear()
-                await self._wait(heard, found)
+                until = until or deadline(found.requested_at, self._timeout_s)
+                await self._wait(heard, found, until)
         finally:
             self.waited += time.monotonic() - began
             self._log.hub.unlisten(self._session_id, listen)
@@ -164,13 +167,9 @@ class Approvals:
                 return pending
         return turn.answers.get(call_id) or Answer(granted=False, cause="canceled")
 
-    async def _wait(self, heard: asyncio.Event, pending: PendingApproval) -> None:
-        if self._timeout_s is None:
-            await heard.wait()
-            return
-        left = to_millis(pending.requested_at) / 1000 + self._timeout_s - time.time()
+    async def _wait(self, heard: asyncio.Event, pending: PendingApproval, until: float | None) -> None:
         try:
-            async with asyncio.timeout(max(0.0, left)):
+            async with asyncio.timeout_at(until):
                 await heard.wait()
         except TimeoutError:
             await self._expire(pending)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import time
 from collections.abc import Sequence
 
 from agi.errors import Conflict, Invalid, NotFound
@@ -20,7 +19,7 @@ from agi.protocol.commands import EditedStep, ResolvePreflight
 from agi.protocol.events import Event, PreflightRequested, PreflightResolved
 from agi.protocol.policies import PatchReviewPolicy
 from agi.protocol.preflight import PendingPreflight, PreflightAnswer, PreflightStep
-from agi.protocol.times import to_millis
+from agi.sessions.expiry import deadline
 from agi.views import queries
 
 _TYPES = ("preflight_requested", "preflight_resolved")
@@ -142,6 +141,7 @@ def _past_answer(db: sqlite3.Connection, session_id: str, turn_id: str) -> str:
 async def wait_for_answer(log: EventLog, session_id: str, timeout_s: float | None) -> PreflightAnswer:
     """The running turn's side: wait until the log holds an answer; with a time-out, none is an answer too."""
     heard = asyncio.Event()
+    until: float | None = None
 
     def listen(event: Event) -> None:
         if event.type in _TYPES:
@@ -156,29 +156,26 @@ async def wait_for_answer(log: EventLog, session_id: str, timeout_s: float | Non
             if turn.preflight_answer is not None:
                 return turn.preflight_answer
             heard.clear()
-            await _wait(log, session_id, heard, turn.pending_preflight, timeout_s)
+            pending = turn.pending_preflight
+            if pending is not None:
+                until = until or deadline(pending.requested_at, timeout_s)
+            try:
+                async with asyncio.timeout_at(until):
+                    await heard.wait()
+            except TimeoutError:
+                if pending is not None:
+                    await _expire(log, session_id, pending, f"Nobody answered within {timeout_s:g} s.")
     finally:
         log.hub.unlisten(session_id, listen)
 
 
-async def _wait(
-    log: EventLog, session_id: str, heard: asyncio.Event, pending: PendingPreflight | None, timeout_s: float | None
-) -> None:
-    if timeout_s is None or pending is None:
-        await heard.wait()
-        return
-    left = to_millis(pending.requested_at) / 1000 + timeout_s - time.time()
+async def _expire(log: EventLog, session_id: str, pending: PendingPreflight, reason: str) -> None:
+    expired = PreflightResolved(approved=False, cause="expired", reason=reason)
+    command = ResolvePreflight(approved=False, digest=pending.digest)
     try:
-        async with asyncio.timeout(max(0.0, left)):
-            await heard.wait()
-    except TimeoutError:
-        reason = f"Nobody answered within {timeout_s:g} s."
-        expired = PreflightResolved(approved=False, cause="expired", reason=reason)
-        command = ResolvePreflight(approved=False, digest=pending.digest)
-        try:
-            await give_answer(log, session_id, pending.turn_id, command, expired)
-        except (Conflict, NotFound):
-            return  # somebody answered in the last moment; their answer counts
+        await give_answer(log, session_id, pending.turn_id, command, expired)
+    except (Conflict, NotFound):
+        return  # somebody answered in the last moment; their answer counts
 
 
 async def wait_until_proposed(log: EventLog, session_id: str, turn_id: str) -> PreflightRequested | None:
