@@ -49,9 +49,9 @@ def table(found: Mapping[str, Samples], ours: str) -> str:
 
 def _cell(column: Column, samples: Samples, base: float | None) -> str:
     value = median(column, samples)
-    if value is None:
+    if value is None or value < 0:  # less than nothing is no figure: something was cleared up meanwhile
         return "–"
-    ratio = f" ({shown(value / base)}×)" if base and base > 0 and value > 0 else ""
+    ratio = f" ({shown(value / base)}×)" if base and base > 0 and value else ""
     return f"{shown(value)}{ratio}"
 
 
@@ -63,10 +63,7 @@ def shown(value: float) -> str:
 
 
 def standing(found: Mapping[str, Samples], field: Field) -> str:
-    """Where ours leads, and where somebody else does; the floor and our other settings are nobody's rivals.
-
-    Less than nothing is no figure: something was cleared up meanwhile.
-    """
+    """Where ours leads, and where somebody else does; the floor and our other settings are nobody's rivals."""
     lines = []
     for column in COLUMNS:
         mine = median(column, found.get(field.ours, {}))

@@ -44,6 +44,25 @@ def test_what_was_not_measured_has_no_figure():
     assert "| idle RSS MB | 46.0 | – |" in report.table({"agi": {"idle": [46.0]}, "other": {}}, "agi")
 
 
+def test_less_than_nothing_is_no_figure():
+    """Something was cleared up meanwhile, as by a database that makes itself smaller."""
+    found = {"agi": {"disk": [18.0]}, "other": {"disk": [-137.0]}}
+
+    assert "| disk a turn KB | 18.0 | – |" in report.table(found, "agi")
+    assert "nobody to compare with" in report.standing(found, FIELD)
+
+
+def test_the_page_shows_what_is_measured_now():
+    """A table of other columns was written by another tree."""
+    page = (ROOT / "docs" / "benchmarks.md").read_text()
+    measured = page.partition(report.BEGIN)[2].partition(report.END)[0]
+    table = measured.partition("| | ")[2].partition("\n\n")[0]
+
+    heads = [line.split(" | ")[0].removeprefix("| ") for line in table.splitlines()[2:]]
+
+    assert heads == [column.head for column in COLUMNS]
+
+
 def test_ratios_are_to_ours():
     """How many times ours somebody takes."""
     table = report.table({"agi": {"shot_cpu": [100.0]}, "other": {"shot_cpu": [250.0]}}, "agi")
