@@ -10,14 +10,18 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import msgspec
 import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from agi.net.http import HttpClient
 from agi.telemetry.otel import shown
+from agi.testing.adapters import PROVIDER, provider_settings
+from agi.testing.provider import ProviderServer, fails
 
 SCRIPT = """
 import asyncio, pathlib, sys
@@ -59,14 +63,14 @@ class Collector:
             writer.close()
 
 
-async def ran(folder: Path, endpoint: str) -> tuple[int, str]:
+async def ran(folder: Path, endpoint: str, status: int = 200, **config: object) -> tuple[int, str]:
     """A daemon that answers one question and is told to stop; gives its exit code and what it said.
 
     Raises TimeoutError where its end is held up.
     """
     for name in ("project", "home"):
         (folder / name).mkdir()
-    config = {"defaultProvider": "scripted", "telemetry": {"endpoint": endpoint, "logs": "json"}}
+    config = {"defaultProvider": "scripted", **config, "telemetry": {"endpoint": endpoint, "logs": "json"}}
     (folder / "home/config.json").write_bytes(msgspec.json.encode(config))
     pipe = asyncio.subprocess.PIPE
     env = {**os.environ, "OTEL_EXPORTER_OTLP_TIMEOUT": str(PATIENCE_S)}
@@ -82,7 +86,7 @@ async def ran(folder: Path, endpoint: str) -> tuple[int, str]:
             HttpClient() as http,
             await http.request("POST", f"{url}/v1/one-shot", headers=headers, body=body) as reply,
         ):
-            assert reply.status == 200
+            assert reply.status == status
             await reply.read()
         process.send_signal(signal.SIGTERM)
     try:
@@ -94,8 +98,29 @@ async def ran(folder: Path, endpoint: str) -> tuple[int, str]:
     return process.returncode or 0, err.decode()
 
 
-def attributes(span: Any) -> dict[str, Any]:
-    return {one.key: getattr(one.value, one.value.WhichOneof("value")) for one in span.attributes}
+def attributes(one: Any) -> dict[str, Any]:
+    """Those of a span, or of a point of a metric."""
+    return {each.key: getattr(each.value, each.value.WhichOneof("value")) for each in one.attributes}
+
+
+def spans_in(collector: Collector) -> list[Any]:
+    """The spans it was told of."""
+    traces = [ExportTraceServiceRequest.FromString(body) for body in collector.bodies["/v1/traces"]]
+    return [
+        one for told in traces for group in told.resource_spans for scope in group.scope_spans for one in scope.spans
+    ]
+
+
+def points_in(collector: Collector) -> dict[str, list[Any]]:
+    """The points of its metrics, by their names."""
+    numbers = [ExportMetricsServiceRequest.FromString(body) for body in collector.bodies["/v1/metrics"]]
+    return {
+        metric.name: list(metric.histogram.data_points)
+        for told in numbers
+        for group in told.resource_metrics
+        for scope in group.scope_metrics
+        for metric in scope.metrics
+    }
 
 
 async def test_a_collector_is_told_of_a_turn_and_never_what_was_said(tmp_path: Path) -> None:
@@ -105,29 +130,47 @@ async def test_a_collector_is_told_of_a_turn_and_never_what_was_said(tmp_path: P
     async with server:
         code, err = await ran(tmp_path, f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
 
-    traces = [ExportTraceServiceRequest.FromString(body) for body in collector.bodies["/v1/traces"]]
-    spans = [
-        one for told in traces for group in told.resource_spans for scope in group.scope_spans for one in scope.spans
-    ]
-    numbers = [ExportMetricsServiceRequest.FromString(body) for body in collector.bodies["/v1/metrics"]]
-    names = {
-        metric.name
-        for told in numbers
-        for group in told.resource_metrics
-        for scope in group.scope_metrics
-        for metric in scope.metrics
-    }
+    spans = spans_in(collector)
     turn = next(span for span in spans if span.name.startswith("invoke_agent "))
     answers = [span for span in spans if span.name.startswith("chat ")]
     assert code == 0
     assert attributes(turn)["gen_ai.operation.name"] == "invoke_agent"
     assert answers
     assert all(span.parent_span_id == turn.span_id and span.trace_id == turn.trace_id for span in answers)
-    assert names == {"gen_ai.client.token.usage", "gen_ai.client.operation.duration"}
+    assert points_in(collector).keys() == {"gen_ai.client.token.usage", "gen_ai.client.operation.duration"}
     assert b"secret-word" not in b"".join(body for bodies in collector.bodies.values() for body in bodies)
     ended = next(line for line in map(msgspec.json.decode, err.splitlines()) if line["event"] == "turn_completed")
     assert ended["turn_id"] == f"turn_{turn.trace_id.hex()}"
     assert "secret-word" not in err
+
+
+async def test_a_call_that_failed_is_a_failure_in_traces_and_metrics(tmp_path: Path) -> None:
+    """Whoever watches a provider sees each attempt, with what became of it: one that was waited for, and the last."""
+    collector = Collector()
+    script = [fails(429, "Slower.", headers={"retry-after": "0"}), fails(400, "the secret-word")]
+    async with (
+        await asyncio.start_server(collector.serve, "127.0.0.1", 0) as server,
+        ProviderServer(script) as provider,
+    ):
+        endpoint = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        code, _ = await ran(tmp_path, endpoint, 502, **provider_settings(provider.url, "chat"))
+
+    turn = next(span for span in spans_in(collector) if span.name.startswith("invoke_agent "))
+    calls = [span for span in spans_in(collector) if span.name.startswith("chat ")]
+    points = [attributes(point) for point in points_in(collector)["gen_ai.client.operation.duration"]]
+    assert code == 0
+    assert [attributes(span)["error.type"] for span in calls] == ["rate_limited", "provider_failed"]
+    assert all(span.status.code == Status.STATUS_CODE_ERROR for span in calls)
+    assert all(span.kind == Span.SPAN_KIND_CLIENT for span in calls)
+    assert all(span.parent_span_id == turn.span_id and span.trace_id == turn.trace_id for span in calls)
+    asked = {"gen_ai.operation.name": "chat", "gen_ai.provider.name": PROVIDER, "gen_ai.request.model": "other"}
+    told = {"gen_ai.conversation.id": attributes(turn)["gen_ai.conversation.id"], "agi.turn.id": ANY}
+    assert attributes(calls[1]) == {**asked, **told, "error.type": "provider_failed"}
+    assert [point for point in points if point["gen_ai.operation.name"] == "chat"] == [
+        {**asked, "error.type": "rate_limited"},
+        {**asked, "error.type": "provider_failed"},
+    ]
+    assert b"secret-word" not in b"".join(body for bodies in collector.bodies.values() for body in bodies)
 
 
 @asynccontextmanager

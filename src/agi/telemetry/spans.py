@@ -2,8 +2,8 @@
 
 A pure fold in the words of OpenTelemetry's GenAI conventions. Ids follow from our own: a turn's trace is the turn's
 UUID, so a log line, an event and a trace can be laid side by side, and a worker's turn hangs below the call that wanted
-it. A tool that there is none of, and a model that never answered, have no name here. How spans leave the process is
-otel.py's business. May import: protocol, telemetry.
+it. A tool that there is none of, and a model that never answered, have no name here. Which calls failed is the business
+of attempts.py, how spans leave the process that of otel.py. May import: protocol, telemetry.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from agi.protocol import events as ev
 from agi.protocol.messages import Usage
 from agi.protocol.times import to_millis
+from agi.telemetry.attempts import Attempt, attempt_before
 from agi.telemetry.tellable import Tellable, no_tools
 
 Value = str | int | float | bool | tuple[str, ...]
@@ -51,13 +52,23 @@ class _Turn(Struct, kw_only=True):
     start: int
     last: int
     """When the last event before the model spoke was written: it is asked right after."""
+    last_type: str = ""
+    again: int = 0
+    """Until when was waited for a provider, the last time."""
     speaks: int = 0
+    half: Span | None = None
+    """An answer that broke off; why is in the event behind it."""
     provider: str
     model: str
     """Who was asked last; that it ever answered is another question."""
     common: Attributes
     begun: dict[str, int] = field(default_factory=dict)
     """When calls, questions and verifications began, by id."""
+
+    @property
+    def asked(self) -> int:
+        """When the model was asked, as far as the log tells."""
+        return max(self.last, self.again)
 
 
 class Spans:
@@ -78,10 +89,11 @@ class Spans:
             if turn is not None and not turn.speaks:
                 turn.speaks = to_millis(event.ts)
             return ()
+        failed = () if turn is None else tuple(_failed(self.tellable, turn, event))
         ended = () if handler is None or event.data is None else tuple(handler(self, turn, event))
         if turn is not None:
-            turn.last = to_millis(event.ts)
-        return ended
+            turn.last, turn.last_type = to_millis(event.ts), event.type
+        return (*failed, *ended)
 
     def dispatched(self, event: ev.Event, data: ev.AgentDispatched) -> None:
         """A session is a worker's; its turns belong to its root's trace."""
@@ -97,7 +109,6 @@ class Spans:
         common: Attributes = {
             "gen_ai.agent.name": data.agent,
             "gen_ai.conversation.id": event.session_id,
-            "gen_ai.provider.name": PROVIDERS.get(data.provider, data.provider),
             "agi.turn.id": turn_id,
         }
         now = to_millis(event.ts)
@@ -127,6 +138,7 @@ class Spans:
             attributes={
                 "gen_ai.operation.name": "invoke_agent",
                 **turn.common,
+                "gen_ai.provider.name": PROVIDERS.get(turn.provider, turn.provider),
                 "gen_ai.request.model": self.tellable.model(turn.provider, turn.model),
                 **outcome,
                 **_used(usage),
@@ -174,23 +186,43 @@ def _inner(turn: _Turn, event: ev.Event, id: str, name: str, start: int, told: A
     )
 
 
-def _answer(tellable: Tellable, turn: _Turn, event: ev.Event, data: ev.ModelOutputCompleted) -> Span:
+def _answer(tellable: Tellable, turn: _Turn, event: ev.Event, data: ev.ModelOutputCompleted) -> Iterable[Span]:
     said = data.message
-    provider, model = said.provider or turn.provider, said.model or turn.model
     told: Attributes = {
-        "gen_ai.operation.name": "chat",
-        "gen_ai.provider.name": PROVIDERS.get(provider, provider),
-        "gen_ai.request.model": tellable.model(provider, model),
         "gen_ai.response.id": said.id,
         "gen_ai.response.finish_reasons": (said.stop_reason or "error",),
         **_used(said.usage),
     }
     if turn.speaks:
-        told["agi.first_words_ms"] = max(0, turn.speaks - turn.last)
+        told["agi.first_words_ms"] = max(0, turn.speaks - turn.asked)
     turn.speaks = 0
     error = "model_error" if said.status == "error" else ""
-    name = f"chat {told['gen_ai.request.model']}"
-    return replace(_inner(turn, event, said.id, name, turn.last, told, error), kind="client")
+    asked = Attempt(said.provider or turn.provider, said.model or turn.model, error)
+    span = _call(tellable, turn, event, said.id, asked, told)
+    if error and said.stop_reason == "error":
+        turn.half = span
+    else:
+        yield span
+
+
+def _failed(tellable: Tellable, turn: _Turn, event: ev.Event) -> Iterable[Span]:
+    """The call that came to nothing before this event, and that nothing was told of yet."""
+    attempt = attempt_before(event, turn.provider, turn.model, turn.last_type)
+    half, turn.half = turn.half, None
+    if half is not None:
+        yield half if attempt is None else replace(half, error=attempt.code)
+    elif attempt is not None:
+        yield _call(tellable, turn, event, f"attempt {event.turn_id} {event.seq}", attempt, {})
+
+
+def _call(tellable: Tellable, turn: _Turn, event: ev.Event, id: str, asked: Attempt, told: Attributes) -> Span:
+    model = tellable.model(asked.provider, asked.model)
+    whom: Attributes = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": PROVIDERS.get(asked.provider, asked.provider),
+        "gen_ai.request.model": model,
+    }
+    return replace(_inner(turn, event, id, f"chat {model}", turn.asked, {**whom, **told}, asked.code), kind="client")
 
 
 def _tool(tellable: Tellable, turn: _Turn, event: ev.Event, data: ev.ToolCallCompleted) -> Span:
@@ -264,7 +296,11 @@ def _step(spans: Spans, turn: _Turn | None, event: ev.Event) -> Iterable[Span]:
     elif isinstance(data, ev.VerificationStarted):
         turn.begun[data.verification_id] = now
     elif isinstance(data, ev.ModelOutputCompleted):
-        yield _answer(spans.tellable, turn, event, data)
+        yield from _answer(spans.tellable, turn, event, data)
+    elif isinstance(data, ev.ModelBackedOff):
+        turn.again = to_millis(data.resume_at)
+    elif isinstance(data, ev.ModelSwitched):
+        turn.provider, turn.model = data.provider, data.model
     elif isinstance(data, ev.ToolCallCompleted):
         yield _tool(spans.tellable, turn, event, data)
     elif isinstance(data, ev.ApprovalGranted):
@@ -284,6 +320,8 @@ _STEPS = (
     ev.VerificationStarted,
     ev.VerificationCompleted,
     ev.ModelOutputCompleted,
+    ev.ModelBackedOff,
+    ev.ModelSwitched,
 )
 _HANDLERS: dict[str, Handler] = {
     ev.AgentDispatched.TYPE: _dispatched,
