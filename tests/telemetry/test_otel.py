@@ -173,6 +173,21 @@ async def test_a_call_that_failed_is_a_failure_in_traces_and_metrics(tmp_path: P
     assert b"secret-word" not in b"".join(body for bodies in collector.bodies.values() for body in bodies)
 
 
+async def test_metrics_have_the_bounds_of_the_conventions(tmp_path: Path) -> None:
+    """The SDK's own are for milliseconds: quick calls would all fall between the first two."""
+    collector = Collector()
+    async with await asyncio.start_server(collector.serve, "127.0.0.1", 0) as server:
+        await ran(tmp_path, f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+
+    bounds = {name: {tuple(point.explicit_bounds) for point in points} for name, points in points_in(collector).items()}
+    assert bounds == {
+        "gen_ai.client.operation.duration": {
+            (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
+        },
+        "gen_ai.client.token.usage": {tuple(4**power for power in range(14))},
+    }
+
+
 @asynccontextmanager
 async def nobody() -> AsyncIterator[str]:
     """The address of a port at which nobody listens."""

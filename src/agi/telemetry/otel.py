@@ -20,6 +20,9 @@ from agi.telemetry.spans import Span, Spans
 from agi.telemetry.tellable import no_tools
 
 SCOPE = "agi"
+SECONDS = tuple(0.01 * 2**power for power in range(14))
+TOKENS = tuple(4**power for power in range(14))
+"""The bounds that the GenAI conventions give for their two histograms; the SDK's own are for milliseconds."""
 _SDK = "opentelemetry"
 _UNHEARD = "the collector at {} cannot be reached, or does not take what it is sent; work goes on without it"
 CLOSING_MS = 3_000
@@ -163,8 +166,15 @@ class _Numbers:
         reader = PeriodicExportingMetricReader(self._sender)
         self._provider = MeterProvider([reader], resource=resource, shutdown_on_exit=False)
         meter = self._provider.get_meter(SCOPE, __version__)
-        self._tokens = meter.create_histogram("gen_ai.client.token.usage", "{token}", "Tokens in and out.")
-        self._seconds = meter.create_histogram("gen_ai.client.operation.duration", "s", "How long operations took.")
+        self._tokens = meter.create_histogram(
+            "gen_ai.client.token.usage", "{token}", "Tokens in and out.", explicit_bucket_boundaries_advisory=TOKENS
+        )
+        self._seconds = meter.create_histogram(
+            "gen_ai.client.operation.duration",
+            "s",
+            "How long operations took.",
+            explicit_bucket_boundaries_advisory=SECONDS,
+        )
 
     def count(self, span: Span) -> None:
         told = span.attributes
