@@ -19,9 +19,10 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from agi.net.http import HttpClient
+from agi.protocol.messages import Usage
 from agi.telemetry.otel import shown
-from agi.testing.adapters import PROVIDER, provider_settings
-from agi.testing.provider import ProviderServer, fails
+from agi.testing.adapters import MODEL, PROVIDER, provider_settings
+from agi.testing.provider import ProviderServer, fails, says
 
 SCRIPT = """
 import asyncio, pathlib, sys
@@ -100,7 +101,13 @@ async def ran(folder: Path, endpoint: str, status: int = 200, **config: object) 
 
 def attributes(one: Any) -> dict[str, Any]:
     """Those of a span, or of a point of a metric."""
-    return {each.key: getattr(each.value, each.value.WhichOneof("value")) for each in one.attributes}
+    return {each.key: plain(each.value) for each in one.attributes}
+
+
+def plain(value: Any) -> Any:
+    """What an attribute holds."""
+    told = getattr(value, value.WhichOneof("value"))
+    return [plain(each) for each in told.values] if value.HasField("array_value") else told
 
 
 def spans_in(collector: Collector) -> list[Any]:
@@ -171,6 +178,45 @@ async def test_a_call_that_failed_is_a_failure_in_traces_and_metrics(tmp_path: P
         {**asked, "error.type": "provider_failed"},
     ]
     assert b"secret-word" not in b"".join(body for bodies in collector.bodies.values() for body in bodies)
+
+
+async def test_an_answer_is_told_with_these_attributes_and_no_others(tmp_path: Path) -> None:
+    """Names of the conventions, and where they have none our own; each number stands where collectors look for it."""
+    collector = Collector()
+    usage = Usage(input_tokens=70, output_tokens=9, cached_tokens=30, reasoning_tokens=4)
+    async with (
+        await asyncio.start_server(collector.serve, "127.0.0.1", 0) as server,
+        ProviderServer([says("Here.", usage=usage)]) as provider,
+    ):
+        endpoint = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        prices = {MODEL: {"inputUsd": 1_000_000, "outputUsd": 0, "cacheReadUsd": 0}}
+        await ran(tmp_path, endpoint, **provider_settings(provider.url, "chat", models=prices))
+
+    turn = next(attributes(span) for span in spans_in(collector) if span.name.startswith("invoke_agent "))
+    (answer,) = (attributes(span) for span in spans_in(collector) if span.name == f"chat {MODEL}")
+    points = points_in(collector)
+    asked = {"gen_ai.operation.name": "chat", "gen_ai.provider.name": PROVIDER, "gen_ai.request.model": MODEL}
+    assert answer == {
+        **asked,
+        "gen_ai.conversation.id": turn["gen_ai.conversation.id"],
+        "gen_ai.response.id": ANY,
+        "gen_ai.response.finish_reasons": ["end_turn"],
+        "gen_ai.usage.input_tokens": 70,
+        "gen_ai.usage.output_tokens": 9,
+        "gen_ai.usage.cache_read.input_tokens": 30,
+        "gen_ai.usage.cache_creation.input_tokens": 0,
+        "agi.cost_usd": 40.0,
+        "agi.first_words_ms": ANY,
+        "agi.turn.id": turn["agi.turn.id"],
+    }
+    assert [(attributes(point), point.count) for point in points["gen_ai.client.operation.duration"]] == [
+        (asked, 1),
+        ({**asked, "gen_ai.operation.name": "invoke_agent"}, 1),
+    ]
+    assert [(attributes(point), point.sum) for point in points["gen_ai.client.token.usage"]] == [
+        ({**asked, "gen_ai.token.type": "input"}, 70),
+        ({**asked, "gen_ai.token.type": "output"}, 9),
+    ]
 
 
 async def test_metrics_have_the_bounds_of_the_conventions(tmp_path: Path) -> None:
