@@ -6,6 +6,7 @@ import io
 from pathlib import Path
 
 import msgspec
+from opentelemetry.semconv._incubating.attributes.gen_ai_attributes import GenAiProviderNameValues
 
 from agi.errors import ModelError
 from agi.models.scripted import Call
@@ -16,7 +17,7 @@ from agi.protocol.tools import ToolCall, failed
 from agi.server.access import AccessLine
 from agi.server.speaking import Speaker
 from agi.telemetry.spans import Span, Spans
-from agi.telemetry.tellable import MOST, OTHER, Tellable
+from agi.telemetry.tellable import MOST, OTHER, PROVIDERS, Tellable, provider
 from agi.testing.box import Daemon, daemon_in_a_box
 from agi.testing.samples import event
 
@@ -116,6 +117,17 @@ def test_what_ran_may_be_named_and_only_so_much_of_it() -> None:
 
     names = ["shell", "tool0", f"tool{MOST}", "made_up"]
     assert [tellable.tool(name) for name in names] == ["shell", "tool0", OTHER, OTHER]
+
+
+def test_a_provider_is_called_what_the_conventions_call_it() -> None:
+    """Whoever looks for all calls of a provider finds ours; one that the conventions do not know keeps its name."""
+    known = {member.value for member in GenAiProviderNameValues.__members__.values()}
+    ours = ("openai", "anthropic", "google", "xai", "mistral", "bedrock", "azure", "google-cloud", "groq", "mine")
+
+    told = ["openai", "anthropic", "gcp.gemini", "x_ai", "mistral_ai", "aws.bedrock", "azure.ai.openai"]
+    assert [provider(name) for name in ours] == [*told, "gcp.vertex_ai", "groq", "mine"]
+    assert set(PROVIDERS.values()) <= known
+    assert not known & PROVIDERS.keys()
 
 
 def test_a_line_of_json_has_no_method_that_a_client_made_up() -> None:

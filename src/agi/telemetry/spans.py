@@ -19,13 +19,11 @@ from agi.protocol import events as ev
 from agi.protocol.messages import Usage
 from agi.protocol.times import to_millis
 from agi.telemetry.attempts import Attempt, attempt_before
-from agi.telemetry.tellable import Tellable, no_tools
+from agi.telemetry.tellable import Tellable, no_tools, provider
 
 Value = str | int | float | bool | tuple[str, ...]
 Attributes = dict[str, Value]
 
-PROVIDERS = {"google": "gcp.gemini"}
-"""What the conventions call a provider where they call it otherwise."""
 MOST_WORKERS = 10_000
 """Of how many workers it is remembered whom they work for."""
 
@@ -138,7 +136,7 @@ class Spans:
             attributes={
                 "gen_ai.operation.name": "invoke_agent",
                 **turn.common,
-                "gen_ai.provider.name": PROVIDERS.get(turn.provider, turn.provider),
+                "gen_ai.provider.name": provider(turn.provider),
                 "gen_ai.request.model": self.tellable.model(turn.provider, turn.model),
                 **outcome,
                 **_used(usage),
@@ -189,7 +187,7 @@ def _inner(turn: _Turn, event: ev.Event, id: str, name: str, start: int, told: A
 def _answer(tellable: Tellable, turn: _Turn, event: ev.Event, data: ev.ModelOutputCompleted) -> Iterable[Span]:
     said = data.message
     told: Attributes = {
-        "gen_ai.response.id": said.id,
+        "agi.message.id": said.id,
         "gen_ai.response.finish_reasons": (said.stop_reason or "error",),
         **_used(said.usage),
     }
@@ -219,7 +217,7 @@ def _call(tellable: Tellable, turn: _Turn, event: ev.Event, id: str, asked: Atte
     model = tellable.model(asked.provider, asked.model)
     whom: Attributes = {
         "gen_ai.operation.name": "chat",
-        "gen_ai.provider.name": PROVIDERS.get(asked.provider, asked.provider),
+        "gen_ai.provider.name": provider(asked.provider),
         "gen_ai.request.model": model,
     }
     return replace(_inner(turn, event, id, f"chat {model}", turn.asked, {**whom, **told}, asked.code), kind="client")

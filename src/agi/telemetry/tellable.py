@@ -15,6 +15,23 @@ from agi.telemetry.families import OTHER
 
 T = TypeVar("T")
 
+PROVIDERS = {
+    "google": "gcp.gemini",
+    "gemini": "gcp.gemini",
+    "google-cloud": "gcp.vertex_ai",
+    "vertex": "gcp.vertex_ai",
+    "azure": "azure.ai.openai",
+    "azure-openai": "azure.ai.openai",
+    "azure-responses": "azure.ai.openai",
+    "bedrock": "aws.bedrock",
+    "bedrock-mantle": "aws.bedrock",
+    "grok": "x_ai",
+    "xai": "x_ai",
+    "mistral": "mistral_ai",
+    "mistralai": "mistral_ai",
+    "watsonx": "ibm.watsonx.ai",
+}
+"""What OpenTelemetry's conventions call a provider where they call it otherwise."""
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 MOST = 10_000
 """How many names of one kind are kept; what comes later is not told."""
@@ -53,6 +70,11 @@ class Tellable:
     def model(self, provider: str, model: str) -> str:
         """The name of a model: one that answered."""
         return model if (provider, model) in self._answered else OTHER
+
+
+def provider(name: str) -> str:
+    """What a provider is called in spans; its name in the configuration where the conventions have none for it."""
+    return PROVIDERS.get(name, name)
 
 
 def method(name: str) -> str:
