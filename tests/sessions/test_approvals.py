@@ -193,7 +193,7 @@ async def test_an_answer_in_another_session_runs_nothing(place):
 
 @pytest.mark.threat("T30", "T51")
 async def test_an_answer_that_was_given_before_a_crash_runs_the_call_once(place):
-    """Granted, then killed before or after the start: once, or reported as interrupted."""
+    """Granted, and the harness stopped when it has run: once. tests/torture/test_approval_kill.py kills for real."""
     posted, question = await asked(place)
     await place.harness.close()
     await place.open()

@@ -13,6 +13,7 @@ import pytest
 from tests.conftest import Place
 
 from agi.models.scripted import ScriptedModel
+from agi.protocol.parts import ToolCallPart, ToolResultPart
 
 CHILD = """
 import asyncio, os, signal, sys
@@ -48,12 +49,15 @@ def kept(root: Path) -> list[str]:
         db.close()
 
 
-@pytest.mark.threat("T30")
+@pytest.mark.threat("T30", "T51")
 @pytest.mark.parametrize(("moment", "runs"), [("approval_granted", {"ran\n"}), ("tool_call_started", {"", "ran\n"})])
 async def test_a_yes_outlives_a_kill_and_lets_the_call_run_at_most_once(
     tmp_path: Path, moment: str, runs: set[str]
 ) -> None:
-    """Killed before it began, the call runs then, without being asked about again; behind that, it is not run again."""
+    """Killed before it began, the call runs then, without being asked about again; behind that, it is not run again.
+
+    Either way it has exactly one result in what the model is asked next, as providers demand.
+    """
     root = Path(__file__).parents[2]
     command = [sys.executable, "-c", CHILD, str(tmp_path), moment]
     env = {"PYTHONPATH": f"{root}:{root / 'src'}"}
@@ -78,3 +82,8 @@ async def test_a_yes_outlives_a_kill_and_lets_the_call_run_at_most_once(
     assert (ran.read_text() if ran.exists() else "") in runs
     assert [told.count(kind) for kind in ("approval_requested", "approval_granted", "tool_call_started")] == [1, 1, 1]
     assert getattr(completed, "interrupted", False) is (moment == "tool_call_started")
+    (asked,) = place.model.requests
+    parts = [part for message in asked.messages for part in message.parts]
+    made = [part.content.id for part in parts if isinstance(part, ToolCallPart)]
+    assert made == [completed.tool_call_id]
+    assert [part.content.id for part in parts if isinstance(part, ToolResultPart)] == made

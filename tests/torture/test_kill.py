@@ -159,6 +159,20 @@ def check(log: list[dict], victim: Victim) -> None:
     assert set(started) <= set(completed)
 
 
+def unanswered(messages: list[dict]) -> list[str]:
+    """Calls that have not exactly one result, right behind them: a provider refuses a conversation with one."""
+    asked, found = [], []
+    for message in [*messages, {"role": "end"}]:
+        if message["role"] != "tool":
+            found += asked
+            asked = [call["id"] for call in message.get("tool_calls") or ()]
+        elif message["tool_call_id"] in asked:
+            asked.remove(message["tool_call_id"])
+        else:
+            found.append(message["tool_call_id"])
+    return found
+
+
 def ledger_script(asked: Asked) -> Reply:
     """Four commands a turn, each leaving a line of its own behind; then text. Decided by the request alone."""
     messages = asked.json["messages"]
@@ -179,13 +193,22 @@ def stock() -> Iterator[Stock]:
     made.close()
 
 
-@pytest.mark.threat("T43")
+@pytest.mark.threat("T43", "T51")
 @pytest.mark.timeout(300 + 10 * KILLS)
 async def test_kill_9_at_random_moments_loses_nothing_and_runs_nothing_twice(tmp_path, stock):
-    """No acknowledged event or message is lost, numbers are dense, every call ends once and runs at most once."""
+    """No acknowledged event or message is lost, numbers are dense, every call ends once and runs at most once.
+
+    In whatever the provider is asked afterwards, each call has exactly one result.
+    """
     room = asyncio.Semaphore(AT_ONCE)
     victims: list[Victim] = []
-    async with ProviderServer(ledger_script, record=False) as provider:
+    refusable: list[str] = []
+
+    def script(asked: Asked) -> Reply:
+        refusable.extend(unanswered(asked.json["messages"]))
+        return ledger_script(asked)
+
+    async with ProviderServer(script, record=False) as provider:
 
         async def one(begun: int) -> None:
             root = tmp_path / str(begun)
@@ -202,6 +225,7 @@ async def test_kill_9_at_random_moments_loses_nothing_and_runs_nothing_twice(tmp
             print(f"{kills} kills, {len(victim.ledger)} acknowledged events there")
 
         await asyncio.gather(*(one(begun) for begun in range(0, KILLS, A_SESSION)))
+    assert refusable == []
     took = [seconds for victim in victims for seconds in victim.took]
     print(f"{KILLS} kills; a whole start took {statistics.median(took):.2f} s, {max(took):.2f} s at most")
 
