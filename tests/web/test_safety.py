@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import BrowserContext, Page, expect
+from playwright.async_api import BrowserContext, FilePayload, Page, expect
 from tests.web.conftest import Opening, sign_in_url
 from tests.web.payloads import payloads
 
+from agi.models.scripted import Say, Wait
 from agi.testing.box import Daemon, eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 PAYLOADS = payloads()
+HOSTILE = '"><img src=x onerror=window.pwned=1>.svg'
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
 FOUND = """() => {
   const bad = [];
   const forbidden = "script, iframe, object, embed, style, link, meta, base, form, svg, math, template, video, audio";
@@ -30,6 +34,12 @@ FOUND = """() => {
   }
   return { bad, pwned: window.pwned ?? null };
 }"""
+
+
+def seen(text: str) -> str:
+    """A text as the page shows it: characters that steer how others are shown are written out."""
+    steering = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
+    return re.sub(steering, lambda found: f"\\u{{{ord(found[0]):x}}}", text)
 
 
 class Watched:
@@ -122,19 +132,55 @@ async def test_what_people_files_and_commands_say_stays_text(daemon: Daemon, wat
 
 @pytest.mark.threat("T38")
 async def test_names_stay_text(daemon: Daemon, watched: Watched) -> None:
-    """Titles of sessions, in the list, above the conversation and in the window's title; names of attachments."""
+    """Titles of sessions, in the list, above the conversation and in the window's title."""
     page = watched.page
     for text in PAYLOADS:
         await daemon.post("/v1/sessions", {"title": text[:190].replace("\n", " ")})
-    first = await daemon.begin(title="<img src=x onerror=window.pwned=1>")
-    body = {"filename": '"><img src=x onerror=window.pwned=1>.svg', "mime_type": "image/svg+xml", "data": "PHN2Zy8+"}
-    attached = await daemon.post(f"/v1/sessions/{first}/attachments", body)
+    first = await daemon.begin(title=HOSTILE)
     await page.goto(f"{daemon.url}/#/s/{first}")
-    await expect(page.locator("#list")).to_contain_text("<img src=x onerror=window.pwned=1>")
+    await expect(page.locator("#list")).to_contain_text(HOSTILE)
+    await expect(page.get_by_role("heading", name=HOSTILE, level=1)).to_be_visible()
+    await watched.check(daemon.url)
     await page.goto(f"{daemon.url}/#/dashboard")
     await expect(page.locator("#main")).not_to_be_empty()
+    await watched.check(daemon.url)
 
-    assert attached.status in (201, 415, 422)
+
+@pytest.mark.threat("T38")
+async def test_names_of_attachments_stay_text(daemon: Daemon, watched: Watched) -> None:
+    """Before they are sent, in the conversation, as what a picture is called, and while the message waits."""
+    session_id = await daemon.begin(title="files")
+    page = watched.page
+    await page.goto(f"{daemon.url}/#/s/{session_id}")
+    await expect(page.locator(".transcript")).to_have_attribute("data-ready", "yes")
+    given: FilePayload = {"name": HOSTILE, "mimeType": "image/svg+xml", "buffer": b"<svg onload=window.pwned=1/>"}
+    await page.locator("input[type=file]").set_input_files([given])
+    await expect(page.locator(".attachments .chip[data-state=stored]")).to_contain_text(HOSTILE)
+    await watched.check(daemon.url)
+
+    waiting = asyncio.Event()
+    daemon.model.plays(Wait(waiting), Say("Seen."))
+    await page.get_by_label("Message", exact=True).fill("look")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("button", name=f"Save {HOSTILE}")).to_be_visible()
+    (file,) = (await daemon.get(f"/v1/sessions/{session_id}/attachments")).json()["attachments"]
+    body = {"filename": "x.png", "mime_type": "image/png", "data": PNG}
+    picture = (await daemon.post(f"/v1/sessions/{session_id}/attachments", body)).json()
+    names = [text[:255] for text in PAYLOADS]
+    parts = [{"type": "file", "ref": file["ref"], "mime_type": "image/svg+xml", "name": name} for name in names]
+    parts.append({"type": "image", "ref": picture["ref"], "mime_type": "image/png", "name": HOSTILE})
+    for start in range(0, len(parts), 200):
+        daemon.model.says("Seen, too.")
+        posted = await daemon.post(f"/v1/sessions/{session_id}/messages", {"parts": parts[start : start + 200]})
+        assert posted.status == 202
+    await expect(page.get_by_text(f"[{HOSTILE}]")).to_be_visible()
+    await watched.check(daemon.url)
+
+    waiting.set()
+    await expect(page.locator("article.assistant").last).to_contain_text("Seen, too.")
+    await expect(page.locator("article.user img")).to_have_attribute("alt", HOSTILE)
+    shown = await page.locator("article.user button.file").all_text_contents()
+    assert shown == [f"↓ {seen(name)}" for name in (HOSTILE, *names)]
     await watched.check(daemon.url)
 
 
