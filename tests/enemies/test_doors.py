@@ -75,6 +75,14 @@ PAGE = """<!doctype html><meta charset=utf-8><body><script>
 const D = "%(daemon)s", W = D.replace("http", "ws"), C = "%(control)s", told = {};
 const body = JSON.stringify({prompt: "planted by a page"});
 const wait = (make) => new Promise((done) => { make(done); setTimeout(() => done("nothing"), 3000); });
+// Nobody may look into a frame of another origin. What wants to be there can say so, which one page does.
+const framed = (name, load) => wait((done) => { const f = document.createElement("iframe"); f.name = name;
+  onmessage = (said) => done(said.data); document.body.append(f);
+  f.onload = () => setTimeout(() => done(""), 500); load(name, f); });
+const send = (name, action) => { const form = document.createElement("form"); form.method = "post";
+  form.action = action; form.enctype = "text/plain"; form.target = name;
+  const i = document.createElement("input"); i.name = '{"prompt": "planted by a form", "x": "'; i.value = '"}';
+  form.append(i); document.body.append(form); form.submit(); };
 const ways = {
   control: async () => (await fetch(C + "/open")).text(),
   fetch_read: async () => (await fetch(D + "/v1/sessions")).text(),
@@ -95,15 +103,11 @@ const ways = {
     i.src = D + "/v1/sessions"; }),
   script: () => wait((done) => { const s = document.createElement("script"); s.onload = () => done("loaded");
     s.onerror = () => done(""); s.src = D + "/v1/sessions"; document.body.append(s); }),
-  form: () => wait((done) => { const f = document.createElement("iframe"); f.name = "f"; document.body.append(f);
-    const form = document.createElement("form"); form.method = "post"; form.action = D + "/v1/one-shot";
-    form.enctype = "text/plain"; form.target = "f";
-    const i = document.createElement("input"); i.name = '{"prompt": "planted by a form", "x": "'; i.value = '"}';
-    form.append(i); document.body.append(form); f.onload = () => { try { done(f.contentDocument.body.innerText); }
-      catch (error) { done(""); } }; form.submit(); }),
-  frame: () => wait((done) => { const f = document.createElement("iframe"); f.src = D + "/v1/health";
-    f.onload = () => { try { done(f.contentDocument.body.innerText); } catch (error) { done(""); } };
-    document.body.append(f); }),
+  form: () => framed("form", (name) => send(name, D + "/v1/sessions")),
+  frame: () => framed("frame", (name, f) => { f.src = D + "/v1/sessions/%(session)s"; }),
+  frame_page: () => framed("page", (name, f) => { f.src = D + "/"; }),
+  control_form: () => framed("control_form", (name) => send(name, C + "/loud")),
+  control_frame: () => framed("control_frame", (name, f) => { f.src = C + "/loud"; }),
 };
 (async () => {
   for (const name in ways) { try { told[name] = await ways[name](); } catch (error) { told[name] = ""; } }
@@ -112,8 +116,12 @@ const ways = {
 </script>"""
 
 
+REFUSED = "refused:origin_refused"
+LOUD = b"<!doctype html><script>parent.postMessage('everything', '*')</script>"
+
+
 class Evil:
-    """A site that serves one page, and hears what became of it."""
+    """A site that serves one page, and another for its frames, and hears what became of it."""
 
     def __init__(self) -> None:
         self.page = ""
@@ -126,8 +134,8 @@ class Evil:
             body = await reader.readexactly(int(found[1]) if found else 0)
             if head.startswith("POST /report"):
                 self.report.set_result(json.loads(body))
-            said = self.page.encode() if head.startswith("GET / ") else b"everything"
-            kind = b"text/html" if head.startswith("GET / ") else b"text/plain"
+            said = {"/": self.page.encode(), "/loud": LOUD}.get(head.split()[1], b"everything")
+            kind = b"text/plain" if said == b"everything" else b"text/html"
             lax = b"Access-Control-Allow-Origin: *\r\n"
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: %b\r\n%bContent-Length: %d\r\n" % (kind, lax, len(said)))
             writer.write(b"Connection: close\r\n\r\n" + said)
@@ -179,12 +187,15 @@ async def test_a_page_in_a_real_browser_reads_nothing_and_changes_nothing(served
         site.close()
         after = await served.sessions()
 
-    assert told.pop("control") == "everything"
-    assert len(told) == 13
+    assert {told.pop(name) for name in ("control", "control_form", "control_frame")} == {"everything"}
+    assert len(told) == 14
     assert {name: said for name, said in told.items() if said} == {}
     assert [one["id"] for one in after] == [session["id"]]
-    assert served.said.count(" 403 ") >= 11
-    assert "refused:origin_refused" in served.said
+    lines = [line.split() for line in served.said.splitlines() if re.match(r"[A-Z]+ /\S* \d{3} ", line)]
+    refused = [(method, path) for method, path, status, *_, how in lines if (status, how) == ("403", REFUSED)]
+    assert len(refused) == len(lines) - 3  # its own user asked three times
+    assert len(refused) >= 13
+    assert {("GET", "/"), ("GET", f"/v1/sessions/{session['id']}"), ("POST", "/v1/sessions")} <= set(refused)
 
 
 @pytest.mark.threat("T9")

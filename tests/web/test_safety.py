@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import BrowserContext, FilePayload, Page, expect
+from playwright.async_api import BrowserContext, FilePayload, Page, Request, expect
 from tests.web.conftest import Opening, sign_in_url
 from tests.web.payloads import payloads
 
@@ -225,10 +226,14 @@ STRANGER = (Path(__file__).parent / "stranger.html").read_bytes()
 async def test_another_origin_gets_nothing_from_a_signed_in_browser(
     daemon: Daemon, context: BrowserContext, name: str
 ) -> None:
-    """The same machine, the same browser, another port: nothing readable comes back, and nothing changes."""
+    """The same machine, the same browser, another port: nothing readable comes back, and nothing changes.
+
+    Whatever it asks is refused, and what it would show in a frame is not shown; a third origin that allows it is.
+    """
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
+        with suppress(asyncio.IncompleteReadError):  # browsers connect before they know that they will ask
+            await reader.readuntil(b"\r\n\r\n")
         head = b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close\r\ncontent-length: "
         writer.write(head + str(len(STRANGER)).encode() + b"\r\n\r\n" + STRANGER)
         await writer.drain()
@@ -238,14 +243,30 @@ async def test_another_origin_gets_nothing_from_a_signed_in_browser(
     page = await context.new_page()
     await page.goto(await sign_in_url(daemon, f"/s/{session_id}"))
     await expect(page.get_by_label("Message", exact=True)).to_be_visible()
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    server, third = [await asyncio.start_server(serve, "127.0.0.1", 0) for _ in range(2)]
+    another = f"http://127.0.0.1:{third.sockets[0].getsockname()[1]}/"
     before = (await daemon.get("/v1/sessions")).json()
-    async with server:
+    daemon.lines.clear()
+    blocked: list[tuple[str, str]] = []
+
+    def note(request: Request) -> None:
+        if request.resource_type == "document" and request.failure == "net::ERR_BLOCKED_BY_RESPONSE":
+            blocked.append((request.method, request.url))
+
+    async with server, third:
         stranger = await context.new_page()
+        stranger.on("requestfailed", note)
         await stranger.goto(f"http://{name}:{server.sockets[0].getsockname()[1]}/")
-        got = await stranger.evaluate("([url, session]) => tries(url, session)", [daemon.url, session_id])
+        got = await stranger.evaluate("all => tries(...all)", [daemon.url, session_id, another])
+        shown = {frame.name: (frame.url, await frame.title()) for frame in stranger.frames[1:]}
         await stranger.close()
 
-    await eventually(lambda: len(daemon.lines) > 5)
+    await eventually(lambda: sum(line.how != "page" for line in daemon.lines) >= 10)
     assert {key: value for key, value in got.items() if value not in ("refused", "")} == {}
+    assert [shown[f"{way} elsewhere"] for way in ("frame", "form")] == [(another, "elsewhere")] * 2
+    assert [shown[way][0] for way in ("frame", "form")] == ["chrome-error://chromewebdata/"] * 2
+    assert blocked == [("GET", f"{daemon.url}/"), ("POST", f"{daemon.url}/v1/sessions")]
+    asked = [line for line in daemon.lines if line.how != "page"]
+    assert {(line.status, line.how) for line in asked} == {(403, "refused:origin_refused")}
+    assert [(line.method, line.path) for line in asked[-2:]] == [("GET", "/"), ("POST", "/v1/sessions")]
     assert (await daemon.get("/v1/sessions")).json() == before
