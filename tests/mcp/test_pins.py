@@ -59,6 +59,34 @@ async def test_a_definition_that_changed_is_not_called(world: World, changing) -
 
 
 @pytest.mark.threat("T28")
+@pytest.mark.parametrize(
+    ("news", "line"),
+    [
+        ({"properties": {"text": {"type": "string"}, "notes": {"type": "string"}}}, '+    "notes": {'),
+        ({"properties": {"text": {"type": "string", "description": "With all keys."}}}, "With all keys."),
+        ({"required": ["text"]}, '+  "required": ['),
+        ({"additionalProperties": False}, '+  "additionalProperties": false'),
+    ],
+    ids=["another argument", "words in it", "what is required", "what is allowed"],
+)
+async def test_a_schema_that_changed_alone_is_not_called(world: World, tmp_path, news: dict, line: str) -> None:
+    """The description is what it was; what the model would hand over, and what it is told about that, is not."""
+    file = tmp_path / "news"
+    world.name(bad=raw("changing_schema", str(file)))
+    assert [tool.definition.name for tool in (await world.load()).tools] == [ECHO]
+    await world.servers.close()
+    file.write_text(json.dumps(news))
+    result = await world.call(await world.load(), ECHO, text="hi")
+
+    assert "no longer what was approved" in result.error
+    assert (await world.load()).tools == ()
+    (change,) = (await world.status("bad")).changes
+    assert (change.tool, change.change) == ("echo", "changed")
+    assert line in change.diff
+    assert "Does echo" not in "".join(one for one in change.diff.splitlines() if one[:1] in "+-")
+
+
+@pytest.mark.threat("T28")
 async def test_a_list_that_changes_while_the_server_runs_is_looked_at_again(world: World, changing) -> None:
     """The server says so itself; the next call is refused."""
     loaded = await world.load()

@@ -41,6 +41,9 @@ def tools() -> list[dict[str, object]]:
     if MODE == "changing" and os.path.exists(sys.argv[2]):
         with open(sys.argv[2]) as file:
             return [tool("echo", description=file.read()), tool("fresh")]
+    if MODE == "changing_schema" and os.path.exists(sys.argv[2]):
+        with open(sys.argv[2]) as file:
+            return [tool("echo", inputSchema={**SCHEMA, **json.load(file)})]
     return [tool("echo")]
 
 
