@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -130,11 +131,30 @@ TABLES = ("meta", "events", "sessions", "leases", "texts", "messages", "turns", 
 INDEXES = ("sqlite_autoindex_meta_1", "sqlite_autoindex_events_1", "sessions_recent", "sessions_live")
 
 
-@pytest.mark.parametrize("name", ["meta", "events", "sessions"])
-async def test_a_daemon_rebuilds_what_is_damaged_when_it_starts(cli, name):
-    """Whichever table it is: the page is not met later, by somebody who cannot do anything about it."""
+def garble(project: Path) -> None:
+    """Leave nothing of the database that anybody could read."""
+    (project / ".agi" / "agi.sqlite").write_bytes(b"nothing of ours" * 1000)
+
+
+def remove(project: Path) -> None:
+    """Leave nothing of the database."""
+    (project / ".agi" / "agi.sqlite").unlink()
+
+
+@pytest.mark.threat("T50")
+@pytest.mark.parametrize(
+    "damage",
+    [*(partial(spoil, name=name) for name in ("meta", "events", "sessions")), garble, remove],
+    ids=["meta", "events", "sessions", "garbage", "gone"],
+)
+async def test_a_daemon_rebuilds_what_is_damaged_when_it_starts(cli, damage):
+    """Whatever it is: nobody meets it later who cannot do anything about it, and each event is back."""
     await cli("hello")
-    spoil(cli.project, name)
+    session_id = json.loads((await cli("sessions", "--json")).out)[0]["id"]
+    before = (await cli("sessions", "export", session_id)).out
+    for path in (cli.project / ".agi").glob("agi.sqlite-*"):
+        path.unlink()
+    damage(cli.project)
     process = await cli.start("serve", "--port", "0")
     url = await process.stdout.readline()
     process.terminate()
@@ -143,6 +163,8 @@ async def test_a_daemon_rebuilds_what_is_damaged_when_it_starts(cli, name):
     assert url.startswith(b"http://")
     assert b"was rebuilt from its mirrors: 1 session, " in said
     assert b" 0 lost" in said
+    assert "hello" in before
+    assert (await cli("sessions", "export", session_id)).out == before
 
 
 @pytest.mark.parametrize("name", [*TABLES, *INDEXES])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import sqlite3
 
+import pytest
+
 
 def talk(here) -> str:
     here("hello")
@@ -23,6 +25,7 @@ def test_a_log_as_it_was_written_is_intact_and_its_head_is_shown(here):
     assert "1 session: all intact." in result.out
 
 
+@pytest.mark.threat("T46")
 def test_a_changed_byte_is_found_and_the_command_fails(here):
     """The first event that it concerns is named."""
     session_id = talk(here)
