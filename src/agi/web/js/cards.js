@@ -121,10 +121,11 @@ export function diff(patch, app) {
 }
 
 export function picture(part, app) {
-  const image = el("img", { class: "thumb", alt: part.name || "picture" });
+  const name = visible(part.name || part.ref);
+  const image = el("img", { class: "thumb", alt: part.name ? name : "picture" });
   const path = stored(part, app);
-  if (!path) return el("span", {}, part.name || part.ref);
-  app.api.picture(path).then((url) => { image.src = url; }, () => image.replaceWith(part.name || part.ref));
+  if (!path) return el("span", {}, name);
+  app.api.picture(path).then((url) => { image.src = url; }, () => image.replaceWith(name));
   return image;
 }
 

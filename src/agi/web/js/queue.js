@@ -1,5 +1,6 @@
 // What waits in line: each message can be edited, steered into the running turn, or dropped.
 
+import { visible } from "./cards.js";
 import { el, fill } from "./dom.js";
 
 export class Queue {
@@ -18,7 +19,7 @@ export class Queue {
 
   #row(one) {
     const message = this.conversation.waiting.get(one.message_id);
-    const text = (message?.parts ?? []).map((part) => part.text ?? `[${part.name ?? "file"}]`).join(" ");
+    const text = (message?.parts ?? []).map((part) => part.text ?? `[${visible(part.name ?? "file")}]`).join(" ");
     const path = `${this.conversation.path}/queue/${one.message_id}`;
     const act = (work) => async () => {
       try { await work(); } catch (error) { this.app.warn(`${error.message} ${error.hint}`); fill(problem, this.app.failure(error)); }
@@ -45,7 +46,7 @@ export class Queue {
     const save = async () => {
       try { await this.app.api.patch(path, { parts: [...(box.value.trim() || !files.length ? [{ type: "text", text: box.value }] : []), ...files] }); done(); } catch (error) { row.append(this.app.failure(error)); }
     };
-    fill(row, box, files.length ? el("span", { class: "faint" }, `with ${files.map((part) => part.name || "a file").join(", ")}`) : "", el("button", { type: "button", class: "primary", onclick: save }, "Save"), el("button", { type: "button", onclick: done }, "Leave it"));
+    fill(row, box, files.length ? el("span", { class: "faint" }, `with ${files.map((part) => visible(part.name || "a file")).join(", ")}`) : "", el("button", { type: "button", class: "primary", onclick: save }, "Save"), el("button", { type: "button", onclick: done }, "Leave it"));
     box.focus();
   }
 }
