@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import signal
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -208,3 +212,50 @@ def test_a_page_that_nobody_has_read_yet_is_damage_too(here):
         database.write_bytes(whole[: (page - 1) * 4096] + b"\xff" * 4096 + whole[page * 4096 :])
         repaired = here("repair")
         assert (repaired.code, repaired.out[:24]) == (0, "The database was rebuilt"), page
+
+
+STRACE, SETPRIV = shutil.which("strace"), shutil.which("setpriv")
+NO_POWER = "-dac_override,-dac_read_search,-fowner"
+
+
+def run(here, before: list[str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command as a process of its own, behind these words."""
+    words = [*before, sys.executable, "-m", "agi.cli.main", *arguments]
+    return subprocess.run(
+        words, capture_output=True, text=True, check=False, cwd=here.project, env=dict(os.environ), timeout=50
+    )
+
+
+@pytest.mark.parametrize("arguments", [(), ("--from-mirrors",)])
+@pytest.mark.parametrize("why", ["closed", "the disk fails"])
+def test_a_mirror_that_cannot_be_read_is_named_and_stays_as_it_is(here, why, arguments):
+    """It may hold what the database lost; once it can be read again, that comes back."""
+    session_id = first_session(here)
+    before = here("sessions", "export", session_id).out
+    mirror = here.project / ".agi" / "sessions" / session_id / "events.ndjson"
+    kept = mirror.read_bytes()
+    head = json.loads(kept.splitlines()[2])["hash"]
+    lose_events(here.project, session_id, after=3)
+    with closing(sqlite3.connect(here.project / ".agi" / "agi.sqlite")) as db:
+        db.execute(f"UPDATE sessions SET last_seq=3, state=json_set(state, '$.last_seq', 3, '$.head', '{head}')")
+        db.commit()
+    if why == "closed":
+        if os.getuid() == 0 and SETPRIV is None:
+            pytest.skip("needs setpriv, to be kept out as others are")
+        mirror.chmod(0)
+        as_others = [str(SETPRIV), f"--inh-caps={NO_POWER}", f"--bounding-set={NO_POWER}"]
+        told = run(here, as_others if os.getuid() == 0 else [], "repair", *arguments)
+        mirror.chmod(0o600)
+    else:
+        if STRACE is None:
+            pytest.skip("needs strace, to make a disk fail")
+        failing = ["-e", "trace=read", "-e", "inject=read:error=EIO", "-P", str(mirror)]
+        told = run(here, [STRACE, "-f", "-qq", "-o", "/dev/null", *failing], "repair", *arguments)
+
+    assert told.returncode == 1, told
+    assert f"Could not be read, and stays where it is: {mirror}" in told.stdout
+    assert "So are their mirrors." not in told.stdout
+    assert mirror.read_bytes() == kept
+
+    assert here("repair", "--from-mirrors").code == 0
+    assert here("sessions", "export", session_id).out == before

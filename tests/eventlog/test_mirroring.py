@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
+import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from agi.errors import Damaged
+from agi.eventlog import salvage
 from agi.eventlog.mirroring import rebuild_mirrors
 from agi.eventlog.repair import rebuild_database
 from agi.protocol.ids import SESSION, new_id
@@ -117,3 +122,74 @@ def test_an_id_that_leads_elsewhere_is_not_mirrored(told):
 
     assert not list(told.folder.parent.rglob("escaped*"))
     assert not (told.folder.parent.parent / "escaped").exists()
+
+
+def standing(folder: Path) -> dict[Path, tuple[object, ...]]:
+    """What is in a folder, and since when it stands as it does."""
+    found = ((path, path.lstat()) for path in folder.rglob("*"))
+    return {
+        path: (at.st_ino, at.st_mode, at.st_mtime_ns, path.read_bytes() if stat.S_ISREG(at.st_mode) else b"")
+        for path, at in found
+    }
+
+
+@pytest.fixture
+def unreadable(monkeypatch) -> Callable[..., None]:
+    """Makes a file fail when it is opened to be read: each time, or only so many times."""
+
+    def fail(path: Path, code: int, times: int = 1000) -> None:
+        really, left = os.open, [times]
+
+        def opened(name, flags, *more, **named):
+            if Path(name) == path and not flags & os.O_WRONLY and left[0]:
+                left[0] -= 1
+                raise OSError(code, os.strerror(code), str(path))
+            return really(name, flags, *more, **named)
+
+        monkeypatch.setattr(salvage.os, "open", opened)
+
+    return fail
+
+
+@pytest.mark.parametrize("times", [1, 1000])
+@pytest.mark.parametrize("code", [errno.EACCES, errno.EIO, errno.ESTALE])
+@pytest.mark.parametrize("name", ["events.ndjson", "session.json"])
+def test_what_cannot_be_read_is_named_and_nothing_of_that_session_is_touched(told, unreadable, name, code, times):
+    """It may hold what the database lost; also where only the first look failed."""
+    (told.mirror if name == "session.json" else told.mirror.with_name("session.json")).write_bytes(b"no event\n")
+    before = standing(told.mirror.parent)
+    unreadable(told.mirror.with_name(name), code, times)
+
+    report = rebuild_mirrors(told.folder, told.database, Tables())
+
+    assert report.unread == [str(told.mirror.with_name(name))]
+    assert (report.mirrors, report.set_aside) == (0, [])
+    assert standing(told.mirror.parent) == before
+
+
+def test_a_mirror_that_cannot_be_read_keeps_the_end_that_the_database_lost(told, unreadable):
+    """It is not cut to what is left; once it can be read again, all events come back."""
+    kept = told.mirror.read_bytes()
+    head = json.loads(told.lines()[4])["hash"]
+    told.sql(
+        "DELETE FROM events WHERE seq>5",
+        f"UPDATE sessions SET last_seq=5, state=json_set(state, '$.last_seq', 5, '$.head', '{head}')",
+    )
+    unreadable(told.mirror, errno.EACCES, times=1)
+
+    report = rebuild_mirrors(told.folder, told.database, Tables())
+    assert report.unread == [str(told.mirror)]
+    assert told.mirror.read_bytes() == kept
+
+    rebuild_database(told.folder, told.database, Tables())
+    assert told.look().intact
+
+
+def test_a_session_that_may_be_lost_is_named_where_its_mirror_cannot_be_read(told, unreadable):
+    """The database does not know it, and nobody can tell whether anything is in it."""
+    other = told.mirror.parent.with_name(new_id(SESSION)) / "events.ndjson"
+    other.parent.mkdir()
+    other.write_bytes(b"")
+    unreadable(other, errno.EIO)
+
+    assert rebuild_mirrors(told.folder, told.database, Tables()).unread == [str(other)]

@@ -36,24 +36,26 @@ def repair(arguments: Arguments) -> int:
         raise NotFound(f"There are no sessions in {project}.", hint="Name another folder with --project.")
     with locked(project):
         _refuse_while_running(database)
+        again = "agi repair"
         if arguments.has("--from-mirrors") or needs_rebuild(database, data) or is_damaged(database):
+            again = "agi repair --from-mirrors"
             report = rebuild_database(data, database, Tables())
             what = f"{counted(report.sessions, 'session')} with {counted(report.events, 'event')}"
             put(f"The database was rebuilt: {what}.\n")
         else:
             report = rebuild_mirrors(data, database, Tables())
             put(f"The database is in order: {counted(report.sessions, 'session')}. {_mirrored(report)}\n")
-    _tell_losses(report)
-    return exits.OK
+    _tell_losses(report, again)
+    return exits.FAILED if report.unread else exits.OK
 
 
 def _mirrored(report: Repair) -> str:
     if not report.mirrors:
-        return "So are their mirrors."
+        return "So are the mirrors that could be read." if report.unread else "So are their mirrors."
     return "One mirror was written anew." if report.mirrors == 1 else f"{report.mirrors} mirrors were written anew."
 
 
-def _tell_losses(report: Repair) -> None:
+def _tell_losses(report: Repair, again: str) -> None:
     if report.lost:
         put(f"{counted(report.lost, 'event')} could not be read anywhere; a notice stands in the place of each.\n")
     for place in report.anew[:20]:
@@ -65,6 +67,8 @@ def _tell_losses(report: Repair) -> None:
         put(f"… and at {len(report.anew) - 20} more; see `agi log verify`.\n")
     for path in report.unread:
         put(f"Could not be read, and stays where it is: {exact(path)}\n")
+    if report.unread:
+        put(f"Check the disk and who may read it, or move away what is no file; then run `{again}`.\n")
     for path in report.set_aside:
         put(f"Set aside: {exact(path)}\n")
 

@@ -1,7 +1,8 @@
 """The mirrors again from the database: what they hold is written anew, and only from a log that is whole.
 
-What a damaged database has lost may be in the mirrors, so it is refused here and nothing is written. For a data folder
-that no other process has open. May import: errors, protocol, eventlog.
+What a damaged database has lost may be in the mirrors, so it is refused here and nothing is written; a session whose
+files cannot be read is left as it is. For a data folder that no other process has open. May import: errors, protocol,
+eventlog.
 """
 
 from __future__ import annotations
@@ -28,23 +29,23 @@ from agi.protocol.sessions import Session
 
 
 def rebuild_mirrors(folder: Path, database: Path, projection: Projection) -> Repair:
-    """Write anew every mirror that does not say exactly what the database says; raises Damaged if it is not whole."""
+    """Write anew every mirror that does not say exactly what the database says; raises Damaged if it is not whole.
+
+    What cannot be read is told in the report, and nothing of that session is touched.
+    """
     report = Repair()
     with _reading(database), closing(connect(database)) as db:
         _refuse_holes(db, database)
         _refuse_broken(db, database)
-        _refuse_shorter(db, database, folder, projection)
-        _refuse_fewer(db, database, folder)
+        _refuse_shorter(db, database, folder, projection, report)
+        _refuse_fewer(db, database, folder, report)
         projection.epoch = int(db.execute("SELECT value FROM meta WHERE key='epoch'").fetchone()[0])
         for (session_id,) in db.execute("SELECT DISTINCT session_id FROM events ORDER BY session_id").fetchall():
             if not is_id(session_id, SESSION):
                 continue  # none of ours; as a path it might lead anywhere
             path = session_folder(folder / "sessions", session_id) / "events.ndjson"
             report.sessions += 1
-            report.mirrors += _mirror_again(path, list(_stored(db, session_id)), report)
-            snapshot = projection.snapshot(db, session_id)
-            if snapshot is not None:
-                replace_file(path.with_name("session.json"), snapshot)
+            _session_again(path, list(_stored(db, session_id)), projection.snapshot(db, session_id), report)
     return report
 
 
@@ -80,7 +81,9 @@ def _refuse_broken(db: sqlite3.Connection, database: Path) -> None:
         before = {event.session_id: event.hash}
 
 
-def _refuse_shorter(db: sqlite3.Connection, database: Path, folder: Path, projection: Projection) -> None:
+def _refuse_shorter(
+    db: sqlite3.Connection, database: Path, folder: Path, projection: Projection, report: Repair
+) -> None:
     """Nor an end: a session's row still knows where that was, and a mirror may hold what follows the last event."""
     for session_id, last, head in db.execute("SELECT session_id, max(seq), hash FROM events GROUP BY session_id"):
         if not is_id(session_id, SESSION):
@@ -90,18 +93,18 @@ def _refuse_shorter(db: sqlite3.Connection, database: Path, folder: Path, projec
             raise _damaged(f"{database} holds events of {session_id}, and does not know it.")
         known = msgspec.json.decode(snapshot, type=Session)
         path = session_folder(folder / "sessions", session_id) / "events.ndjson"
-        if known.last_seq > last or _goes_on(path, last, head):
+        if known.last_seq > last or _goes_on(path, last, head, report):
             raise _damaged(f"{database} lacks what {session_id} holds after event {last}.")
         if known.last_seq < last or chain.digest_of(known.head) != chain.digest_of(head):
             raise _damaged(f"{database} says of {session_id} that it ends otherwise than its events do.")
 
 
-def _refuse_fewer(db: sqlite3.Connection, database: Path, folder: Path) -> None:
+def _refuse_fewer(db: sqlite3.Connection, database: Path, folder: Path, report: Repair) -> None:
     """Nor a whole session: all that is left of it is its mirror, unless it was removed."""
     known = {row[0] for row in db.execute("SELECT DISTINCT session_id FROM events")} | {*deleted(db)}
     for path in mirrors(folder):
         session_id = path.parent.name
-        if session_id not in known and _events_of(path):
+        if session_id not in known and _events_of(path, report):
             hint = "Run `agi repair --from-mirrors` to bring it back, or remove its folder."
             raise Damaged(f"{database} lacks the session {session_id}.", hint=hint)
 
@@ -110,28 +113,49 @@ def _damaged(text: str) -> Damaged:
     return Damaged(text, hint="Run `agi repair --from-mirrors` to make it again.")
 
 
-def _goes_on(mirror: Path, last: int, head: str) -> bool:
+def _goes_on(mirror: Path, last: int, head: str, report: Repair) -> bool:
     """Whether a mirror holds the event that follows the last one."""
-    following = _events_of(mirror).get(last + 1)
+    following = _events_of(mirror, report).get(last + 1)
     return following is not None and chain.fits(head, following)
 
 
-def _events_of(mirror: Path) -> Events:
-    """What a mirror holds, as far as it can be read."""
+def _events_of(mirror: Path, report: Repair) -> Events:
+    """What a mirror holds; only one that is not there holds nothing, one that cannot be read is told."""
     try:
         return read_mirror(mirror)[0]
+    except FileNotFoundError:
+        pass
     except OSError:
-        return {}
+        report.leave(mirror)
+    return {}
 
 
-def _mirror_again(path: Path, events: list[Event], report: Repair) -> bool:
-    """Write a mirror unless it is right; what stood in it and is not in the database is kept beside it."""
+def _session_again(path: Path, events: list[Event], snapshot: bytes | None, report: Repair) -> None:
+    """Write a session's files unless they are right, or one of them could not be read, now or when it was looked at."""
+    shown = path.with_name("session.json")
+    old, old_shown = _read(path, report), _read(shown, report)
+    if old is None or old_shown is None or str(path) in report.unread:
+        return
     for folder in (path.parent.parent, path.parent):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    report.mirrors += _mirror_again(path, old, events, report)
+    if snapshot is not None and snapshot != old_shown:
+        replace_file(shown, snapshot)
+
+
+def _read(path: Path, report: Repair) -> bytes | None:
+    """What stands in a file, nothing if it is not there; None if that cannot be read, which is told."""
     try:
-        old = read_file(path)
+        return read_file(path)
+    except FileNotFoundError:
+        return b""
     except OSError:
-        old = b""
+        report.leave(path)
+        return None
+
+
+def _mirror_again(path: Path, old: bytes, events: list[Event], report: Repair) -> bool:
+    """Write a mirror unless it is right; what stood in it and is not in the database is kept beside it."""
     new = b"".join(b"%b\n" % event.line() for event in events)
     if old == new:
         return False

@@ -54,10 +54,15 @@ class Repair(Struct, kw_only=True):
     """Events that stood in no readable place; a notice stands there now."""
     set_aside: list[str] = []
     unread: list[str] = []
-    """Mirrors that could not be read; they stand where they stood."""
+    """Files of sessions that could not be read; they stand where they stood."""
     mirrors: int = 0
     anew: list[str] = []
     """Where the chain of a log could not be kept, as `session:event`."""
+
+    def leave(self, path: Path) -> None:
+        """Note once that a file could not be read."""
+        if str(path) not in self.unread:
+            self.unread.append(str(path))
 
     def told(self) -> str:
         """What became of a database that was made again unasked, for the person who did not ask."""
@@ -226,7 +231,7 @@ def _sessions(folder: Path, old: Salvaged, report: Repair, *, is_foreign: bool) 
         try:
             events, damaged, is_torn = read_mirror(path)
         except OSError:
-            report.unread.append(str(path))
+            report.leave(path)
             continue
         if damaged:
             report.set_aside.append(str(set_aside_lines(path, damaged)))

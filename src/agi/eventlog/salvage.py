@@ -47,11 +47,24 @@ Events = dict[int, Event]
 
 
 def mirrors(folder: Path) -> Iterator[Path]:
-    """Every session's mirror; links are not followed, a data folder may come with somebody else's repository."""
-    for path in sorted((folder / "sessions").glob(f"{SESSION}_*/events.ndjson")):
-        is_link = path.is_symlink() or path.parent.is_symlink()
-        if is_id(path.parent.name, SESSION) and not is_link and path.is_file():
+    """Every session's mirror, or what stands in its place and only reading it will tell.
+
+    Links are not followed: a data folder may come with somebody else's repository.
+    """
+    for home in sorted((folder / "sessions").glob(f"{SESSION}_*")):
+        path = home / "events.ndjson"
+        if is_id(home.name, SESSION) and not home.is_symlink() and _may_hold(path):
             yield path
+
+
+def _may_hold(path: Path) -> bool:
+    """Whether something stands there that is no link; where one is not let in to look, there may be."""
+    try:
+        return not stat.S_ISLNK(path.lstat().st_mode)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
 
 
 def read_mirror(path: Path) -> tuple[Events, list[bytes], bool]:
