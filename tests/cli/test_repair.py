@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import sqlite3
+import stat
 import subprocess
 import sys
 from contextlib import closing
@@ -216,6 +217,8 @@ def test_a_page_that_nobody_has_read_yet_is_damage_too(here):
 
 STRACE, SETPRIV = shutil.which("strace"), shutil.which("setpriv")
 NO_POWER = "-dac_override,-dac_read_search,-fowner"
+AS_OTHERS = [str(SETPRIV), f"--inh-caps={NO_POWER}", f"--bounding-set={NO_POWER}"] if os.getuid() == 0 else []
+"""The words that take from root what no other user has."""
 
 
 def run(here, before: list[str], *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -243,8 +246,7 @@ def test_a_mirror_that_cannot_be_read_is_named_and_stays_as_it_is(here, why, arg
         if os.getuid() == 0 and SETPRIV is None:
             pytest.skip("needs setpriv, to be kept out as others are")
         mirror.chmod(0)
-        as_others = [str(SETPRIV), f"--inh-caps={NO_POWER}", f"--bounding-set={NO_POWER}"]
-        told = run(here, as_others if os.getuid() == 0 else [], "repair", *arguments)
+        told = run(here, AS_OTHERS, "repair", *arguments)
         mirror.chmod(0o600)
     else:
         if STRACE is None:
@@ -259,3 +261,88 @@ def test_a_mirror_that_cannot_be_read_is_named_and_stays_as_it_is(here, why, arg
 
     assert here("repair", "--from-mirrors").code == 0
     assert here("sessions", "export", session_id).out == before
+
+
+@pytest.mark.parametrize("arguments", [(), ("--from-mirrors",)])
+@pytest.mark.parametrize("thing", ["folder", "pipe", "socket"])
+def test_what_stands_in_place_of_a_mirror_is_named_and_left_there(here, thing, arguments):
+    """Its owner moves it away, and then the mirror comes back from the database."""
+    session_id = first_session(here)
+    mirror = here.project / ".agi" / "sessions" / session_id / "events.ndjson"
+    mirror.unlink()
+    if thing == "folder":
+        mirror.mkdir()
+    elif thing == "pipe":
+        os.mkfifo(mirror)
+    else:
+        os.mknod(mirror, stat.S_IFSOCK | 0o600)
+    before = standing(mirror.parent)
+
+    told, looked = here("repair", *arguments), here("log", "verify", session_id)
+    stands = standing(mirror.parent)
+    mirror.rmdir() if thing == "folder" else mirror.unlink()
+
+    assert told.code == looked.code == 1
+    assert f"Could not be read, and stays where it is: {mirror}" in told.out
+    assert "move away what is no file" in told.out
+    assert "None" not in looked.out
+    assert stands == before
+    assert "One mirror was written anew." in here("repair").out
+    assert here("log", "verify").code == 0
+
+
+@pytest.mark.parametrize("arguments", [(), ("--from-mirrors",)])
+@pytest.mark.parametrize("name", [".agi", ".agi/sessions"])
+@pytest.mark.parametrize("thing", ["file", "pipe"])
+def test_what_stands_in_place_of_a_folder_is_named_and_left_there(here, name, thing, arguments):
+    """Nothing is made or made again around it."""
+    first_session(here)
+    path = here.project / name
+    shutil.rmtree(path)
+    path.write_text("mine") if thing == "file" else os.mkfifo(path)
+    before = standing(here.project)
+
+    told = here("repair", *arguments)
+
+    assert (told.code, told.out) == (1, "")
+    assert f"{path} is no folder." in told.err
+    assert "Move it away" in told.err
+    assert standing(here.project) == before
+
+
+@pytest.mark.parametrize("arguments", [(), ("--from-mirrors",)])
+@pytest.mark.parametrize("name", ["sessions", "sessions/{}"])
+def test_a_folder_of_sessions_that_is_closed_is_named_and_left_as_it_is(here, name, arguments):
+    """What is in it is not lost, and not to be made again from less."""
+    if os.getuid() == 0 and SETPRIV is None:
+        pytest.skip("needs setpriv, to be kept out as others are")
+    session_id = first_session(here)
+    before = here("sessions", "export", session_id).out
+    folder = here.project / ".agi" / name.format(session_id)
+    folder.chmod(0)
+    told = run(here, AS_OTHERS, "repair", *arguments)
+    folder.chmod(0o700)
+
+    assert told.returncode == 1
+    assert str(folder) in told.stdout + told.stderr
+    assert "went wrong" not in told.stderr
+    assert here("sessions", "export", session_id).out == before
+    assert here("log", "verify").code == 0
+
+
+def test_a_folder_that_may_not_be_written_to_is_named(here):
+    """The disk may be mounted to be read only; nothing is left half done."""
+    if os.getuid() == 0 and SETPRIV is None:
+        pytest.skip("needs setpriv, to be kept out as others are")
+    mirror = here.project / ".agi" / "sessions" / first_session(here) / "events.ndjson"
+    mirror.write_bytes(b"no event\n")
+    mirror.parent.chmod(0o500)
+    before = standing(mirror.parent)
+    told = run(here, AS_OTHERS, "repair")
+    mirror.parent.chmod(0o700)
+
+    assert told.returncode == 1
+    assert f"{mirror.parent}" in told.stderr
+    assert "cannot be written: Permission denied." in told.stderr
+    assert "went wrong" not in told.stderr
+    assert {path: at for path, at in standing(mirror.parent).items() if path != mirror.parent} == before

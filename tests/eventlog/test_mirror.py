@@ -10,7 +10,7 @@ import stat
 import pytest
 
 from agi.eventlog import mirror as mirrors
-from agi.eventlog.mirror import last_seq, open_mirror, session_folder
+from agi.eventlog.mirror import last_seq, open_mirror, replace_file, session_folder
 from agi.protocol import events as ev
 from agi.protocol.ids import SESSION, TURN, new_id
 from agi.protocol.messages import Usage
@@ -313,3 +313,13 @@ async def test_the_snapshot_follows_every_change_of_what_the_session_does(log, s
     assert await standing(ev.TurnResumed()) == ("running", 0, 7)
     asked = ev.TurnRequested(message_id="msg_1", retry_of=story.turn)
     assert await standing(asked, turn=new_id(TURN)) == ("running", 1, 8)
+
+
+def test_a_file_that_cannot_take_its_place_is_not_left_beside_it(tmp_path):
+    """A folder may stand there."""
+    (tmp_path / "session.json").mkdir()
+
+    with pytest.raises(IsADirectoryError):
+        replace_file(tmp_path / "session.json", b"{}")
+
+    assert [path.name for path in tmp_path.iterdir()] == ["session.json"]

@@ -193,3 +193,31 @@ def test_a_session_that_may_be_lost_is_named_where_its_mirror_cannot_be_read(tol
     unreadable(other, errno.EIO)
 
     assert rebuild_mirrors(told.folder, told.database, Tables()).unread == [str(other)]
+
+
+@pytest.mark.parametrize("name", ["events.ndjson", "session.json"])
+@pytest.mark.parametrize("thing", ["folder", "pipe"])
+def test_what_is_no_file_is_named_and_left_where_it_stands(told, name, thing):
+    """It was put there by somebody, who knows what for; nothing is left beside it."""
+    path = told.mirror.with_name(name)
+    path.unlink()
+    path.mkdir() if thing == "folder" else os.mkfifo(path)
+    before = standing(told.mirror.parent)
+
+    report = rebuild_mirrors(told.folder, told.database, Tables())
+    rebuilt = rebuild_database(told.folder, told.database, Tables())
+
+    assert report.unread == [str(path)]
+    assert rebuilt.unread == ([str(path)] if path == told.mirror else [])
+    assert standing(told.mirror.parent) == before
+
+
+def test_a_file_in_place_of_a_sessions_folder_is_named_and_left(told):
+    """No folder can be made there."""
+    shutil.rmtree(told.mirror.parent)
+    told.mirror.parent.write_bytes(b"mine")
+
+    reports = [make(told.folder, told.database, Tables()) for make in (rebuild_mirrors, rebuild_database)]
+
+    assert [report.unread[:1] for report in reports] == [[str(told.mirror)]] * 2
+    assert told.mirror.parent.read_bytes() == b"mine"

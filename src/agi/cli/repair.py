@@ -16,11 +16,11 @@ from agi.cli.place import project_of
 from agi.client.running import locked
 from agi.config.files import PROJECT_DIR
 from agi.counts import counted
-from agi.errors import Conflict, Damaged, NotFound
+from agi.errors import Conflict, Damaged, NotFound, StorageError
 from agi.eventlog import leases
 from agi.eventlog.links import refuse_links_within
 from agi.eventlog.mirroring import rebuild_mirrors
-from agi.eventlog.repair import Repair, is_anything, is_damaged, needs_rebuild, rebuild_database
+from agi.eventlog.repair import Repair, is_anything, is_damaged, needs_rebuild, rebuild_database, refuse_no_folders
 from agi.eventlog.schema import connect
 from agi.views.tables import Tables
 
@@ -32,21 +32,29 @@ def repair(arguments: Arguments) -> int:
     data = project / PROJECT_DIR
     database = data / "agi.sqlite"
     refuse_links_within(data)
+    refuse_no_folders(data)
     if not is_anything(database, data):
         raise NotFound(f"There are no sessions in {project}.", hint="Name another folder with --project.")
     with locked(project):
         _refuse_while_running(database)
-        again = "agi repair"
-        if arguments.has("--from-mirrors") or needs_rebuild(database, data) or is_damaged(database):
-            again = "agi repair --from-mirrors"
-            report = rebuild_database(data, database, Tables())
-            what = f"{counted(report.sessions, 'session')} with {counted(report.events, 'event')}"
-            put(f"The database was rebuilt: {what}.\n")
-        else:
-            report = rebuild_mirrors(data, database, Tables())
-            put(f"The database is in order: {counted(report.sessions, 'session')}. {_mirrored(report)}\n")
-    _tell_losses(report, again)
+        is_rebuilt = arguments.has("--from-mirrors") or needs_rebuild(database, data) or is_damaged(database)
+        make = rebuild_database if is_rebuilt else rebuild_mirrors
+        try:
+            report = make(data, database, Tables())
+        except OSError as error:
+            text = f"{error.filename or data} cannot be written: {error.strerror}."
+            raise StorageError(text, hint="Check the disk, what stands there, and who may write to it.") from error
+    _tell(report, is_rebuilt)
+    _tell_losses(report, is_rebuilt)
     return exits.FAILED if report.unread else exits.OK
+
+
+def _tell(report: Repair, is_rebuilt: bool) -> None:
+    sessions = counted(report.sessions, "session")
+    if is_rebuilt:
+        put(f"The database was rebuilt: {sessions} with {counted(report.events, 'event')}.\n")
+    else:
+        put(f"The database is in order: {sessions}. {_mirrored(report)}\n")
 
 
 def _mirrored(report: Repair) -> str:
@@ -55,7 +63,7 @@ def _mirrored(report: Repair) -> str:
     return "One mirror was written anew." if report.mirrors == 1 else f"{report.mirrors} mirrors were written anew."
 
 
-def _tell_losses(report: Repair, again: str) -> None:
+def _tell_losses(report: Repair, is_rebuilt: bool) -> None:
     if report.lost:
         put(f"{counted(report.lost, 'event')} could not be read anywhere; a notice stands in the place of each.\n")
     for place in report.anew[:20]:
@@ -68,6 +76,7 @@ def _tell_losses(report: Repair, again: str) -> None:
     for path in report.unread:
         put(f"Could not be read, and stays where it is: {exact(path)}\n")
     if report.unread:
+        again = "agi repair --from-mirrors" if is_rebuilt else "agi repair"
         put(f"Check the disk and who may read it, or move away what is no file; then run `{again}`.\n")
     for path in report.set_aside:
         put(f"Set aside: {exact(path)}\n")

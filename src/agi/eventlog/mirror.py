@@ -15,7 +15,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -220,12 +220,17 @@ def replace_file(path: Path, data: bytes, *, durable: bool = False) -> None:
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     try:
-        _write_all(fd, data)
-        if durable:
-            os.fsync(fd)
-    finally:
-        os.close(fd)
-    os.replace(beside, path)
+        try:
+            _write_all(fd, data)
+            if durable:
+                os.fsync(fd)
+        finally:
+            os.close(fd)
+        os.replace(beside, path)
+    except OSError:
+        with suppress(OSError):
+            os.unlink(beside)
+        raise
 
 
 def _answer(work: Callable[[], T], answer: Future[T]) -> None:

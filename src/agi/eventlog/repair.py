@@ -90,6 +90,23 @@ def needs_rebuild(database: Path, folder: Path) -> bool:
         raise StorageError(f"{database} cannot be read: {error.strerror}.", hint="Check who may read it.") from error
 
 
+def refuse_no_folders(folder: Path) -> None:
+    """See that a data folder, and that of its sessions, is one that can be looked into, or is not there.
+
+    What is not seen would count as lost. Raises StorageError.
+    """
+    for path in (folder, folder / "sessions"):
+        try:
+            os.listdir(path)
+        except FileNotFoundError:
+            return
+        except NotADirectoryError as error:
+            raise StorageError(f"{path} is no folder.", hint="Move it away; agi makes its folders itself.") from error
+        except OSError as error:
+            text = f"{path} cannot be read: {error.strerror}."
+            raise StorageError(text, hint="Check the disk, and who may read it.") from error
+
+
 def is_anything(database: Path, folder: Path) -> bool:
     """Tell whether there is something to repair: a mirror, or a database that holds a log or cannot say what it holds.
 

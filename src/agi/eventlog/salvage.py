@@ -6,6 +6,7 @@ May import: errors, protocol, eventlog.
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import stat
@@ -203,7 +204,7 @@ def read_file(path: Path) -> bytes:
     fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     with os.fdopen(fd, "rb") as file:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise PermissionError(f"{path} is not a regular file")
+            raise PermissionError(errno.EPERM, "it is not a regular file", str(path))
         return file.read()
 
 
