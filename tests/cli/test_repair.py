@@ -287,7 +287,7 @@ def test_what_stands_in_place_of_a_mirror_is_named_and_left_there(here, thing, a
     assert "move away what is no file" in told.out
     assert "None" not in looked.out
     assert stands == before
-    assert "One mirror was written anew." in here("repair").out
+    assert "One mirror " in here("repair").out
     assert here("log", "verify").code == 0
 
 
@@ -346,3 +346,70 @@ def test_a_folder_that_may_not_be_written_to_is_named(here):
     assert "cannot be written: Permission denied." in told.stderr
     assert "went wrong" not in told.stderr
     assert {path: at for path, at in standing(mirror.parent).items() if path != mirror.parent} == before
+
+
+def change(path: Path, database: Path, session_id: str) -> None:
+    """The same event becomes another in both copies, so that neither fits."""
+    path.write_bytes(path.read_bytes().replace(b"hello", b"hallo", 1))
+    with closing(sqlite3.connect(database)) as db:
+        assert db.execute("UPDATE events SET data=replace(data, 'hello', 'hillo') WHERE type='message_added'").rowcount
+        db.commit()
+
+
+def test_where_mirrors_are_not_as_the_new_database_it_is_said_what_comes_next(here):
+    """They were read, not written; after the next step all is as the database says."""
+    session_id = first_session(here)
+    mirror = here.project / ".agi" / "sessions" / session_id / "events.ndjson"
+    change(mirror, here.project / ".agi" / "agi.sqlite", session_id)
+
+    rebuilt = here("repair", "--from-mirrors")
+    looked = here("log", "verify")
+    again = here("repair")
+
+    assert "One session's files do not say the same: run `agi repair`, which writes them anew." in rebuilt.out
+    assert looked.code == 1
+    assert "One mirror and one session.json were written anew." in again.out
+    assert here("log", "verify").code == 0
+    assert "do not say the same" not in here("repair", "--from-mirrors").out
+
+
+@pytest.mark.parametrize("name", ["events.ndjson", "session.json"])
+@pytest.mark.parametrize("content", [None, b"no event\n"])
+def test_a_file_that_is_missing_or_bad_is_told_and_then_written_anew(here, name, content):
+    """Each of the two is called by its name."""
+    path = here.project / ".agi" / "sessions" / first_session(here) / name
+    here("repair")
+    if content is None:
+        path.unlink()
+    else:
+        path.write_bytes(content)
+
+    rebuilt = here("repair", "--from-mirrors")
+    mended = here("repair")
+    again = here("repair")
+
+    assert "One session's files do not say the same" in rebuilt.out
+    assert "mirror and" in mended.out if name == "events.ndjson" else "One session.json was written anew." in mended.out
+    assert "So are their mirrors." in again.out
+
+
+def test_a_snapshot_that_was_changed_is_said_to_be_written_anew(here):
+    """Nothing else was."""
+    path = here.project / ".agi" / "sessions" / first_session(here) / "session.json"
+    here("repair")
+    right = path.read_bytes()
+    path.write_bytes(b"{}")
+
+    mended = here("repair")
+
+    assert "One session.json was written anew." in mended.out
+    assert "mirrors" not in mended.out
+    assert path.read_bytes() == right
+
+
+def test_where_the_mirrors_say_the_same_nothing_comes_next(here):
+    """The new database has another epoch, which tells nothing about the log."""
+    first_session(here)
+
+    for _ in range(2):
+        assert "do not say the same" not in here("repair", "--from-mirrors").out

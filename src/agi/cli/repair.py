@@ -19,7 +19,7 @@ from agi.counts import counted
 from agi.errors import Conflict, Damaged, NotFound, StorageError
 from agi.eventlog import leases
 from agi.eventlog.links import refuse_links_within
-from agi.eventlog.mirroring import rebuild_mirrors
+from agi.eventlog.mirroring import count_differing, rebuild_mirrors
 from agi.eventlog.repair import Repair, is_anything, is_damaged, needs_rebuild, rebuild_database, refuse_no_folders
 from agi.eventlog.schema import connect
 from agi.views.tables import Tables
@@ -41,11 +41,13 @@ def repair(arguments: Arguments) -> int:
         make = rebuild_database if is_rebuilt else rebuild_mirrors
         try:
             report = make(data, database, Tables())
+            differing = count_differing(data, database) if is_rebuilt else 0
         except OSError as error:
             text = f"{error.filename or data} cannot be written: {error.strerror}."
             raise StorageError(text, hint="Check the disk, what stands there, and who may write to it.") from error
     _tell(report, is_rebuilt)
     _tell_losses(report, is_rebuilt)
+    _tell_differing(differing)
     return exits.FAILED if report.unread else exits.OK
 
 
@@ -58,9 +60,20 @@ def _tell(report: Repair, is_rebuilt: bool) -> None:
 
 
 def _mirrored(report: Repair) -> str:
-    if not report.mirrors:
+    """What became of the files beside it."""
+    kinds = ((report.mirrors, "mirror", "mirrors"), (report.snapshots, "session.json", "session.json"))
+    made = [f"one {name}" if count == 1 else f"{count:,} {names}" for count, name, names in kinds if count]
+    if not made:
         return "So are the mirrors that could be read." if report.unread else "So are their mirrors."
-    return "One mirror was written anew." if report.mirrors == 1 else f"{report.mirrors} mirrors were written anew."
+    text = " and ".join(made)
+    verb = "was" if report.mirrors + report.snapshots == 1 else "were"
+    return f"{text[0].upper()}{text[1:]} {verb} written anew."
+
+
+def _tell_differing(count: int) -> None:
+    if count:
+        whose = "One session's files do" if count == 1 else f"The files of {count:,} sessions do"
+        put(f"{whose} not say the same: run `agi repair`, which writes them anew.\n")
 
 
 def _tell_losses(report: Repair, is_rebuilt: bool) -> None:

@@ -8,7 +8,7 @@ eventlog.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from agi.eventlog.deleting import deleted
 from agi.eventlog.mirror import replace_file, session_folder
 from agi.eventlog.repair import BATCH, Repair
 from agi.eventlog.rows import SELECT, from_row, read_page
-from agi.eventlog.salvage import Events, mirrors, read_file, read_mirror, set_aside_lines
+from agi.eventlog.salvage import Events, mirrors, read_file, read_mirror, read_snapshot, set_aside_lines
 from agi.eventlog.schema import FROM_MIRRORS, UNREADABLE, connect, unreadable
 from agi.protocol.events import Event
 from agi.protocol.ids import SESSION, is_id
@@ -47,6 +47,33 @@ def rebuild_mirrors(folder: Path, database: Path, projection: Projection) -> Rep
             report.sessions += 1
             _session_again(path, list(_stored(db, session_id)), projection.snapshot(db, session_id), report)
     return report
+
+
+def count_differing(folder: Path, database: Path) -> int:
+    """How many sessions have files that can be read, or are missing, and do not say what the database says."""
+    with _reading(database), closing(connect(database)) as db:
+        ids = [row[0] for row in db.execute("SELECT DISTINCT session_id FROM events") if is_id(row[0], SESSION)]
+        return sum(_differs(db, session_folder(folder / "sessions", one), one) for one in ids)
+
+
+def _differs(db: sqlite3.Connection, home: Path, session_id: str) -> bool:
+    try:
+        mirror = read_file(home / "events.ndjson")
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False  # nobody knows, and nobody writes there
+    shown = read_snapshot(home / "session.json")
+    if shown is None or mirror != _lines(_stored(db, session_id)):
+        return True
+    # Not by its bytes: it is not written at each event, and the epoch in it may be another.
+    there = "SELECT hash FROM events WHERE session_id=? AND seq=?"
+    row = db.execute(there, (session_id, shown.last_seq)).fetchone()
+    return row is None or (shown.head != "" and chain.digest_of(row[0]) != chain.digest_of(shown.head))
+
+
+def _lines(events: Iterable[Event]) -> bytes:
+    return b"".join(b"%b\n" % event.line() for event in events)
 
 
 @contextmanager
@@ -141,6 +168,7 @@ def _session_again(path: Path, events: list[Event], snapshot: bytes | None, repo
     report.mirrors += _mirror_again(path, old, events, report)
     if snapshot is not None and snapshot != old_shown:
         replace_file(shown, snapshot)
+        report.snapshots += 1
 
 
 def _read(path: Path, report: Repair) -> bytes | None:
@@ -156,7 +184,7 @@ def _read(path: Path, report: Repair) -> bytes | None:
 
 def _mirror_again(path: Path, old: bytes, events: list[Event], report: Repair) -> bool:
     """Write a mirror unless it is right; what stood in it and is not in the database is kept beside it."""
-    new = b"".join(b"%b\n" % event.line() for event in events)
+    new = _lines(events)
     if old == new:
         return False
     known = {b"", *new.split(b"\n"), *(event.envelope() for event in events)}  # older versions wrote no hashes

@@ -56,6 +56,9 @@ class Repair(Struct, kw_only=True):
     unread: list[str] = []
     """Files of sessions that could not be read; they stand where they stood."""
     mirrors: int = 0
+    """How many `events.ndjson` were written anew,"""
+    snapshots: int = 0
+    """and how many `session.json`."""
     anew: list[str] = []
     """Where the chain of a log could not be kept, as `session:event`."""
 
