@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from contextlib import closing
 from functools import partial
@@ -180,5 +181,47 @@ def test_a_damaged_page_is_rebuilt_or_told_with_what_to_do(here, name):
         assert "agi repair" in told.err
     elif name in TABLES:
         assert "was rebuilt from its mirrors: 1 session, " in told.err
+    assert here("repair").code == 0
+    assert "hello" in here("sessions").out
+
+
+@pytest.mark.parametrize("left", ["garbage", "nothing"])
+def test_each_command_that_only_looks_has_the_same_answer(here, left):
+    """Whoever asks two of them is not told two things; and it helps."""
+    session_id = first_session(here)
+    for path in (here.project / ".agi").glob("agi.sqlite*"):
+        path.unlink() if left == "nothing" else path.write_bytes(b"nothing of ours" * 1000)
+
+    told = [here(*words) for words in (["doctor"], ["log", "verify"], ["log", "verify", session_id])]
+
+    assert [one.code for one in told] == [1, 1, 1]
+    for one in told:
+        said = one.out + one.err
+        assert said.count("agi repair") == said.count("agi repair --from-mirrors") > 0, said
+    assert here("repair", "--from-mirrors").code == 0
+    assert here("log", "verify").code == 0
+
+
+@pytest.mark.parametrize("thing", ["folder", "pipe"])
+@pytest.mark.parametrize(
+    "command", ["sessions", "doctor", "log verify", "log verify {}", "repair", "repair --from-mirrors", "hello"]
+)
+def test_what_stands_in_place_of_the_database_is_named_and_left_there(here, thing, command):
+    """It is no damage and no bad disk: it is moved away, and then the mirrors are enough."""
+    session_id = first_session(here)
+    database = here.project / ".agi" / "agi.sqlite"
+    for path in database.parent.glob("agi.sqlite*"):
+        path.unlink()
+    database.mkdir() if thing == "folder" else os.mkfifo(database)
+
+    told = here(*command.format(session_id).split())
+    what = "is a folder, not a database" if thing == "folder" else "is not a regular file, and no database"
+
+    assert told.code == exits.FAILED
+    assert f"{database} {what}" in told.out + told.err
+    assert "Move it away" in told.out + told.err
+    assert database.is_dir() if thing == "folder" else database.is_fifo()
+
+    database.rmdir() if thing == "folder" else database.unlink()
     assert here("repair").code == 0
     assert "hello" in here("sessions").out

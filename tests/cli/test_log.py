@@ -150,3 +150,13 @@ def test_what_would_mend_it_is_said_at_the_end(here):
         for one in words:
             assert here(*one).code == 0
         assert here("log", "verify").code == 0, words
+
+
+def test_a_session_that_is_not_there_is_told_in_the_words_of_every_other_command(here):
+    """The same thing has the same name wherever it is asked for."""
+    talk(here)
+
+    for name in ("nope", "sess_00000000000000000000000000000000"):
+        looked, shown = here("log", "verify", name), here("sessions", "show", name)
+        assert looked.code == shown.code == 2
+        assert looked.err.splitlines()[0] == shown.err.splitlines()[0] == f"agi: There is no session '{name}'."

@@ -68,9 +68,8 @@ def _sessions(files: LogFiles) -> tuple[list[str], Damaged | None]:
     try:
         return files.sessions(), None
     except Damaged as error:
-        hint = "Run `agi repair --from-mirrors`: it reads what can still be read."
         text = f"{error.message} Sessions without a mirror were not looked at."
-        return files.mirrored(), Damaged(text, hint=hint)
+        return files.mirrored(), Damaged(text, hint=error.hint)
 
 
 def _head(text: str) -> str:
@@ -85,8 +84,9 @@ def _named(text: str, ids: list[str], damage: Damaged | None) -> str:
         return found[0]
     if not found and damage is not None:
         raise damage
-    what = "is not the id of a session here" if not found else f"could be any of {len(found)} sessions"
-    raise NotFound(f"{text[:80]!r} {what}.", code="session_not_found", hint="List them with `agi sessions`.")
+    name = repr(text[:80])
+    said = f"{name} could be any of {len(found)} sessions." if found else f"There is no session {name}."
+    raise NotFound(said, code="session_not_found", hint="List them with `agi sessions`.")
 
 
 def _settled(files: LogFiles, session_id: str, head: str, *, patience: float) -> LogCheck:

@@ -18,6 +18,8 @@ from agi.config.files import PROJECT_DIR
 from agi.counts import counted
 from agi.extras import EXTRAS, how_to_add, is_missing
 
+FROM_MIRRORS = "Stop agi and run `agi repair --from-mirrors`."
+"""What every other command says of a database that is damaged."""
 OLDEST_PYTHON = (3, 11)
 SLOW_SYNC_MS = 50.0
 SYNCS = 5
@@ -70,7 +72,10 @@ def database(project: Path) -> Finding:
         return broken("database", f"{folder} cannot be looked into.", "Check who may read it.")
     if not path.exists():
         lost = any((folder / "sessions").glob("sess_*/events.ndjson"))
-        return broken("database", "missing", "Run `agi repair`.") if lost else ok("database", "not there yet")
+        return broken("database", "missing", FROM_MIRRORS) if lost else ok("database", "not there yet")
+    if not path.is_file():  # SQLite calls a folder a bad disk, and waits at a pipe
+        what = "a folder, not a database" if path.is_dir() else "not a regular file, and no database"
+        return broken("database", f"{path} is {what}", "Move it away, and run `agi repair`.")
     try:
         db = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)
         try:
@@ -82,13 +87,13 @@ def database(project: Path) -> Finding:
         finally:
             db.close()
     except sqlite3.Error as error:
-        mend = "Run `agi repair`." if os.access(path, os.R_OK) else "Check who may read it."
+        mend = FROM_MIRRORS if os.access(path, os.R_OK) else "Check who may read it."
         return broken("database", f"{path}: {error}", mend)
     if verdict != "ok":
-        return broken("database", f"{path}: {verdict}", "Run `agi repair`.")
+        return broken("database", f"{path}: {verdict}", FROM_MIRRORS)
     if not is_text:
         text = f"{path}: a text in it is not as it was written"
-        return broken("database", text, "Stop agi and run `agi repair --from-mirrors`.")
+        return broken("database", text, FROM_MIRRORS)
     return ok("database", f"readable and whole, {counted(count, 'session')}")
 
 

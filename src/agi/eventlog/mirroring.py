@@ -22,7 +22,7 @@ from agi.eventlog.mirror import replace_file, session_folder
 from agi.eventlog.repair import BATCH, Repair
 from agi.eventlog.rows import SELECT, from_row, read_page
 from agi.eventlog.salvage import Events, mirrors, read_file, read_mirror, read_snapshot, set_aside_lines
-from agi.eventlog.schema import FROM_MIRRORS, UNREADABLE, connect, unreadable
+from agi.eventlog.schema import UNREADABLE, connect, unreadable
 from agi.protocol.events import Event
 from agi.protocol.ids import SESSION, is_id
 from agi.protocol.sessions import Session
@@ -78,14 +78,11 @@ def _lines(events: Iterable[Event]) -> bytes:
 
 @contextmanager
 def _reading(database: Path) -> Iterator[None]:
-    """What cannot be read here is damage that a look at all pages did not find: only the mirrors can help."""
+    """What cannot be read here is damage that a look at all pages did not find."""
     try:
         yield
     except UNREADABLE as error:
-        failure = unreadable(database, error)
-        if isinstance(failure, Damaged):
-            failure.hint = FROM_MIRRORS
-        raise failure from error
+        raise unreadable(database, error) from error
 
 
 def _refuse_holes(db: sqlite3.Connection, database: Path) -> None:

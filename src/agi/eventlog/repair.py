@@ -35,7 +35,7 @@ from agi.eventlog.salvage import (
     read_snapshot,
     set_aside_lines,
 )
-from agi.eventlog.schema import STEPS, UNREADABLE, connect, prepare, unreadable
+from agi.eventlog.schema import FROM_MIRRORS, STEPS, UNREADABLE, connect, prepare, unreadable
 from agi.protocol.events import Event
 
 BATCH = 2000
@@ -231,7 +231,7 @@ def _is_told(database: Path) -> bool:
         except UNREADABLE as error:
             raise unreadable(database, error) from error
     if len(counts) != 2 or not all(str(value).isdecimal() for value in counts.values()):
-        raise Damaged(f"{database} does not say how it stands.", hint="Run `agi repair` to rebuild it.")
+        raise Damaged(f"{database} does not say how it stands.", hint=FROM_MIRRORS)
     return bool(indexed or newest) or counts != {"epoch": "1", "deletions": "0"}
 
 

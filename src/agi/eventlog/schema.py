@@ -25,7 +25,7 @@ UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
 _DAMAGE = ("malformed", "not a database", "file is encrypted", "unsupported file format")
 _ROTTED = ("Could not decode to UTF-8", NO_TEXT)
 FROM_MIRRORS = "Stop agi and run `agi repair --from-mirrors`."
-"""What helps where the database is damaged and does not look it: `agi repair` by itself looks at its pages only."""
+"""What helps wherever the database is damaged: `agi repair` by itself looks at its pages only."""
 
 
 def _events(db: sqlite3.Connection) -> None:
@@ -49,6 +49,7 @@ STEPS: tuple[Step, ...] = (_events,)
 
 def connect(path: Path, *, any_thread: bool = False) -> sqlite3.Connection:
     """Open the file with the settings the log relies on; every connection goes through here."""
+    refuse_no_file(path)
     try:
         db = sqlite3.connect(
             path,
@@ -71,6 +72,15 @@ def connect(path: Path, *, any_thread: bool = False) -> sqlite3.Connection:
         db.close()
         raise unreadable(path, error) from error
     return db
+
+
+def refuse_no_file(path: Path) -> None:
+    """See that what stands there can be a database: SQLite calls a folder a bad disk, and waits at a pipe."""
+    if path.is_file() or not path.exists():
+        return
+    what = "a folder, not a database" if path.is_dir() else "not a regular file, and no database"
+    hint = "Move it away; `agi repair` makes the database again from the mirrors."
+    raise StorageError(f"{path} is {what}.", hint=hint)
 
 
 def _use_wal(db: sqlite3.Connection) -> None:
@@ -136,7 +146,7 @@ def unreadable(path: Path, error: Exception) -> StorageError:
     if any(words in str(error) for words in _ROTTED):  # what SQLite goes on with stands there, and is nobody's business
         return Damaged(f"{path} is damaged: a text in it is not as it was written.", hint=FROM_MIRRORS)
     if isinstance(error, UnicodeDecodeError) or any(word in str(error) for word in _DAMAGE):
-        return Damaged(f"{path} is not a readable database: {error}.", hint="Run `agi repair` to rebuild it.")
+        return Damaged(f"{path} is not a readable database: {error}.", hint=FROM_MIRRORS)
     return StorageError(
         f"{path} cannot be read: {error}.", hint="Check the disk, that the folder is writable, and who else uses it."
     )

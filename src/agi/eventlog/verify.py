@@ -19,7 +19,7 @@ from agi.eventlog import chain
 from agi.eventlog.mirror import session_folder
 from agi.eventlog.rows import PLAIN, SELECT
 from agi.eventlog.salvage import mirrors, read_file, read_snapshot
-from agi.eventlog.schema import UNREADABLE, unreadable
+from agi.eventlog.schema import UNREADABLE, refuse_no_file, unreadable
 from agi.protocol.chains import LogCheck, LogFinding, Place, Problem, Span
 from agi.protocol.events import Event, parse_envelope
 from agi.protocol.ids import SESSION, is_id
@@ -214,6 +214,7 @@ class LogFiles(Struct, frozen=True):
 
 def open_to_read(database: Path) -> sqlite3.Connection:
     """A connection that changes nothing; raises StorageError."""
+    refuse_no_file(database)
     try:
         db = sqlite3.connect(f"{database.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
         db.text_factory = _Text

@@ -22,7 +22,7 @@ from agi.eventlog.links import DATABASE, refuse_links_within
 from agi.eventlog.log import EventLog
 from agi.eventlog.repair import ORIGIN as FILE
 from agi.eventlog.repair import Repair, rebuild_from_text
-from agi.eventlog.schema import UNREADABLE, connect, unreadable
+from agi.eventlog.schema import UNREADABLE, connect, refuse_no_file, unreadable
 from agi.protocol import events as ev
 from agi.views import queries
 from agi.views.state import SessionState
@@ -59,6 +59,7 @@ def doubted(folder: Path, home_config: Path, projection: Projection) -> Repair |
     database = folder / DATABASE
     if not database.exists():
         return None
+    refuse_no_file(database)
     known, found = _known(home_config), _mark_of(database)
     is_own = _read(folder / FILE) in known
     if found in known or (is_own and found is None):
