@@ -21,6 +21,7 @@ from agi.server.asgi import ClientGone, Receive, Scope
 from agi.server.passes import Passes
 from agi.sessions.harness import Harness
 from agi.telemetry.metrics import Metrics
+from agi.telemetry.own import of_its_own
 
 B = TypeVar("B", covariant=True)
 Q = TypeVar("Q", covariant=True)
@@ -56,7 +57,7 @@ class Shared:
         self.settings = settings
         self.passes = Passes()
         self.metrics = Metrics(harness.tools_known)
-        harness.log.observers.append(self.metrics.hear)
+        harness.log.observers.append(of_its_own(self.metrics.hear))
         self.stopped: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def stop(self) -> None:

@@ -34,6 +34,7 @@ from agi.server.speaking import Speaker
 from agi.sessions.harness import Harness, HarnessSettings
 from agi.sessions.retaining import retain
 from agi.sessions.sites import Site
+from agi.telemetry.own import of_its_own
 
 if TYPE_CHECKING:
     from agi.models.base import Model
@@ -104,11 +105,11 @@ async def _run(
         site = harness.site()
         await _refuse_unconfined(settings, site)
         speaker.format = site.config.telemetry.logs
-        harness.log.observers.append(speaker.hear)
+        harness.log.observers.append(of_its_own(speaker.hear))
         app = build_app(harness, AppSettings(public_url=site.config.public_url))
         if site.config.telemetry.endpoint is not None:
             exporter = _exporter(site.config.telemetry.endpoint, harness, speaker)
-            harness.log.observers.append(exporter.hear)
+            harness.log.observers.append(of_its_own(exporter.hear))
         server, token = _guarded_server(settings, app, sock, site, speaker)
         harness.redactor.learn(token)
         speaker.warn_about(harness, site)
