@@ -191,6 +191,23 @@ async def test_a_session_and_its_cassette_are_judged_again(cli, taped):
     assert [one["then"] for one in by_session["calls"]] == ["allowed", "asked"]
 
 
+async def test_a_fork_is_judged_without_making_up_what_was_decided_elsewhere(cli):
+    """Somebody was asked, and said yes: the fork does not know that, and does not say that nobody was."""
+    async with cli.answered_by(calls(("write_file", {"path": "a.txt", "content": "x"})), says("Done.")):
+        asked = await cli("do it", "--yes", "--trust", "--json")
+    assert asked.code == 0, asked.err
+    source = str(asked.events[0]["session_id"])
+    fork = json.loads((await cli("fork", source, "--json")).out)["id"]
+    told = await cli("policy", "replay", fork, "--all")
+
+    assert (told.code, "then allowed" in told.out) == (0, False)
+    assert "then not known; now asked by kind:write" in told.out
+    assert told.out.endswith(
+        "1 call: none would be decided otherwise.\n"
+        "What became of 1 is not known here: it was carried over from another session.\n"
+    )
+
+
 def test_what_a_hostile_cassette_says_is_shown_and_does_not_act():
     """Escapes for a terminal are text here, on whichever side they stand."""
     found = Differing(seq=3, recorded_type="\x1b[2J", recorded="a\x1b]0;x\x07", made_type="notice", made="a\u202eb")

@@ -10,6 +10,7 @@ import pytest
 from tests.sessions.conftest import delegates, report
 
 from agi.errors import AgiError
+from agi.protocol import commands
 from agi.protocol.policies import ApprovalPolicy, Rule
 from agi.protocol.tools import ToolDefinition, ToolKind
 from agi.replay.exporting import make_cassette
@@ -95,6 +96,26 @@ async def test_a_call_that_was_never_reached_is_not_counted(place):
 
     assert all(one.then in ("asked", "not_reached") for one in found.calls)
     assert all(not one.differs for one in found.calls if one.then == "not_reached")
+
+
+async def test_of_calls_that_a_fork_carries_over_it_is_not_known_how_they_were_decided(worked):
+    """Questions and answers stay where they were: no such call is stricter or looser, and those of the fork are."""
+    fork = await worked.harness.fork_session(worked.session_id, commands.ForkSession())
+    worked.session_id = fork.id
+    worked.model.calls("repo_tree").says("Done.")
+    await worked.ask("more")
+    names = ("repo_tree", "write_file", "shell")
+    found = judged(worked, ApprovalPolicy(rules=tuple(Rule(tool=name, verdict="deny") for name in names)))
+
+    assert [(one.name, one.then, one.answer, one.now) for one in found.calls] == [
+        ("repo_tree", "not_known", "", "deny"),
+        ("write_file", "not_known", "", "deny"),
+        ("shell", "not_known", "", "deny"),
+        ("nothing_such", "not_known", "", "deny"),
+        ("repo_tree", "allowed", "", "deny"),
+    ]
+    assert [one.seq for one in found.calls if one.differs] == [found.calls[-1].seq]
+    assert (found.differs, found.stricter, found.looser) == (1, 1, 0)
 
 
 def test_a_policy_is_a_settings_file_or_its_approval_alone(tmp_path):

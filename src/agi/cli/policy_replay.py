@@ -91,16 +91,16 @@ def _told(replayed: PolicyReplay, *, everything: bool) -> Iterator[str]:
     if not replayed.calls:
         yield "  It has no tool calls."
     count = f"{len(replayed.calls)} {'call' if len(replayed.calls) == 1 else 'calls'}"
-    if not replayed.differs:
-        yield f"{count}: none would be decided otherwise."
-        return
-    how = f"{replayed.stricter} stricter, {replayed.looser} looser"
-    yield f"{count}: {replayed.differs} would be decided otherwise, {how}."
+    how = f"{replayed.differs} would be decided otherwise, {replayed.stricter} stricter, {replayed.looser} looser"
+    yield f"{count}: {how if replayed.differs else 'none would be decided otherwise'}."
+    if unknown := sum(one.then == "not_known" for one in replayed.calls):
+        were = "it was" if unknown == 1 else "they were"
+        yield f"What became of {unknown} is not known here: {were} carried over from another session."
 
 
 def _call(one: Rejudged) -> Iterator[str]:
     answer = f" ({ANSWERS.get(one.answer, exact(one.answer))})" if one.answer else ""
-    then = "not reached" if one.then == "not_reached" else one.then + answer
+    then = one.then.replace("_", " ") + answer
     mark = "≠" if one.differs else "="
     yield f"  {mark} event {one.seq}  {exact(one.name)} {exact(one.input)[:100]}"
     by = f" by {exact(one.then_rule)}" if one.then_rule else ""

@@ -9,7 +9,7 @@ from msgspec import Struct
 from agi.protocol.policies import Rule
 from agi.protocol.sessions import Risk
 
-Then = Literal["allowed", "asked", "denied", "not_reached"]
+Then = Literal["allowed", "asked", "denied", "not_reached", "not_known"]
 Now = Literal["allow", "ask", "deny"]
 
 
@@ -25,6 +25,7 @@ class Rejudged(Struct, frozen=True, kw_only=True):
     """Its arguments, the beginning of them."""
     agent: str
     then: Then
+    """`not_known` for a call that a fork carries over: who decided what is in the log of the session it is from."""
     answer: str = ""
     """Where it was asked about: `granted`, or why not: `user`, `expired`, `policy`, `canceled`."""
     then_rule: str = ""
@@ -35,7 +36,7 @@ class Rejudged(Struct, frozen=True, kw_only=True):
     risk: Risk
     by: tuple[Rule, ...] = ()
     differs: bool
-    """Whether the verdict is another one; never for a call that was not reached."""
+    """Whether the verdict is another one; never for a call that was not reached, or of which it is not known."""
 
 
 class PolicyReplay(Struct, frozen=True, kw_only=True):

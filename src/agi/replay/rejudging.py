@@ -1,7 +1,8 @@
 """Judging a session's calls again by another policy: what would have been allowed, asked about or denied.
 
 Each call is judged as it stood then, with what people had granted by then; the folder, its trust and its sandbox are
-those of today. Nothing is run. May import: errors, config, protocol, eventlog, policy, views, sessions, replay.
+those of today. A fork carries calls over without what was decided about them. Nothing is run.
+May import: errors, config, protocol, eventlog, policy, views, sessions, replay.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from agi.views.state import SessionState
 SHOWN = 300
 MOST_POLICY = 1024 * 1024
 _KINDS = frozenset(ToolKind)
+_UNDECIDED = ("not_reached", "not_known")
 _STRICT: dict[str, int] = {"allow": 0, "allowed": 0, "ask": 1, "asked": 1, "deny": 2, "denied": 2}
 
 
@@ -66,6 +68,10 @@ def rejudge(
     )
 
 
+Outcome = tuple[Then, str, str]
+"""How a call was decided, the answer if it was asked about, and the rule that asked."""
+
+
 class _Judging:
     def __init__(
         self, site: Site, policy: ApprovalPolicy, tools: dict[str, ToolDefinition], kinds: dict[str, str]
@@ -78,7 +84,8 @@ class _Judging:
 
     def all(self, events: Sequence[Event]) -> Iterator[Rejudged]:
         """Every call in the order in which it was made."""
-        became = _outcomes(events)
+        carried = next((one.seq for one in events if one.type == ev.SessionForked.TYPE), 0)
+        became = _outcomes(events[carried:])
         state: SessionState | None = None
         for event in events:
             state = fold(state, event)
@@ -88,12 +95,12 @@ class _Judging:
             for part in data.message.parts:
                 if isinstance(part, ToolCallPart):
                     call = ToolCall(part.content.id, part.content.name, part.content.args)
-                    yield self._one(event, call, data.message.agent or state.agent, state, became)
+                    there: Outcome = ("not_known" if event.seq < carried else "not_reached", "", "")
+                    outcome = became.get(call.id, there)
+                    yield self._one(event, call, data.message.agent or state.agent, state, outcome)
 
-    def _one(
-        self, event: Event, call: ToolCall, agent: str, state: SessionState, became: dict[str, tuple[Then, str, str]]
-    ) -> Rejudged:
-        then, answer, rule = became.get(call.id, ("not_reached", "", ""))
+    def _one(self, event: Event, call: ToolCall, agent: str, state: SessionState, outcome: Outcome) -> Rejudged:
+        then, answer, rule = outcome
         decision = self._decide(call, agent, state)
         now: Now = decision.verdict
         return Rejudged(
@@ -111,7 +118,7 @@ class _Judging:
             reason=decision.reason,
             risk=decision.risk,
             by=decision.by,
-            differs=then != "not_reached" and _STRICT[then] != _STRICT[now],
+            differs=then not in _UNDECIDED and _STRICT[then] != _STRICT[now],
         )
 
     def _decide(self, call: ToolCall, agent: str, state: SessionState) -> Decision:
@@ -146,9 +153,9 @@ def _kinds(events: Sequence[Event]) -> dict[str, str]:
     return {name: kind for name, kind in kinds.items() if kind in _KINDS}
 
 
-def _outcomes(events: Sequence[Event]) -> dict[str, tuple[Then, str, str]]:
-    """What became of each call: how it was decided, the answer if it was asked about, and the rule that asked."""
-    found: dict[str, tuple[Then, str, str]] = {}
+def _outcomes(events: Sequence[Event]) -> dict[str, Outcome]:
+    """What became of each call."""
+    found: dict[str, Outcome] = {}
     for event in events:
         data = event.data
         if isinstance(data, ev.ApprovalRequested):
