@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import json
 import os
 from collections.abc import Callable
@@ -47,6 +48,33 @@ async def test_every_changed_byte_is_caught(tape):
             parse_cassette(tape[:at] + bytes([tape[at] ^ 1]) + tape[at + 1 :])
         assert refused.value.code == "bad_cassette"
         assert refused.value.hint
+
+
+@pytest.mark.parametrize("is_older", [False, True])
+async def test_a_piece_that_was_changed_with_its_hash_is_caught(tape, is_older):
+    """The requests that name it have digests: all that a model was sent is held against them, and nothing is played."""
+    lines = tape.splitlines()
+    at = next(n for n, line in enumerate(lines) if b'"type":"piece"' in line and b"look" in line)
+    value = json.dumps(json.loads(lines[at])["value"], separators=(",", ":")).replace("look", "hide").encode()
+    lines[at] = b'{"type":"piece","sha256":"%b","value":%b}' % (hashlib.sha256(value).hexdigest().encode(), value)
+    if is_older:  # whose requests have no pieces
+        lines[0] = lines[0].replace(b'"version":2', b'"version":1', 1)
+    before = b"".join(line + b"\n" for line in lines[:-1])
+    end = b'{"type":"end","sha256":"%b"}\n' % hashlib.sha256(before).hexdigest().encode()
+    with pytest.raises(Invalid, match=r"Line \d+: the request that event \d+ answers is not as it was written"):
+        parse_cassette(before + end)
+
+
+async def test_a_request_without_its_pieces_is_refused(place):
+    """Only cassettes of the first version have none."""
+    place.model.says("hi")
+    await place.ask("hello")
+    made = await make_cassette(place.harness, place.session_id)
+    bare = tuple(msgspec.structs.replace(one, pieces=()) for one in made.requests)
+    first = msgspec.structs.replace(made.head, version=1)
+    parse_cassette(b"".join(written(msgspec.structs.replace(made, head=first, requests=bare, pieces=()))))
+    with pytest.raises(Invalid, match="has lost its pieces"):
+        parse_cassette(b"".join(written(msgspec.structs.replace(made, requests=bare))))
 
 
 async def test_a_changed_event_is_named(tape):

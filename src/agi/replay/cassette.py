@@ -3,7 +3,7 @@
 A line of JSON each: the head, the events exactly as a mirror has them, the requests that models were sent, by their
 pieces, and a hash of all that stands before. Answers of models and results of tools are in the events, redacted as
 those are; files that were sent or made are named there by their hashes.
-May import: errors, protocol, eventlog, models.prices.
+May import: errors, protocol, eventlog, models.prices, replay.digests.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from agi.protocol.events import Event, SessionCreated, parse_envelope
 from agi.protocol.ids import SESSION, is_id
 from agi.protocol.policies import Budget, PatchReviewPolicy, VerifyPolicy
 from agi.protocol.tools import ToolDefinition
+from agi.replay.digests import BEFORE_MESSAGES, Digests
 
 T = TypeVar("T")
 VERSION = 2
@@ -188,22 +189,31 @@ def parse_cassette(data: bytes) -> Cassette:
         raise _refused("Its first line does not fit the rest.")
     end = _decoded(lines[-1], End, len(lines))
     events = _events(head, lines[1 : 1 + head.events])
-    requests, pieces = _requests(lines[1 + head.events : -1], 2 + head.events)
+    requests, pieces = _requests(head, lines[1 + head.events : -1])
     before = data[: len(data) - len(lines[-1]) - 1]
     if sha256(before).hexdigest() != end.sha256:
         raise _refused("It was changed: its last line has the hash of something else.")
     return Cassette(head=head, events=tuple(events), requests=requests, pieces=pieces)
 
 
-def _requests(lines: list[bytes], first: int) -> tuple[tuple[Request, ...], tuple[bytes, ...]]:
+def _requests(head: Head, lines: list[bytes]) -> tuple[tuple[Request, ...], tuple[bytes, ...]]:
     """The requests, each with all its pieces, as they were written."""
     pieces: list[bytes] = []
     requests: list[Request] = []
-    for number, line in enumerate(lines, start=first):
+    digests = Digests(pieces)
+    for number, line in enumerate(lines, start=2 + head.events):
         found = _decoded(line, Piece | Request, number)  # type: ignore[arg-type]  # a union is no class
         if isinstance(found, Request):
             if not all(0 <= one < len(pieces) for one in found.pieces):
                 raise _refused(f"Line {number}: a piece of the request that event {found.answered_at} answers is lost.")
+            if head.version > 1 and len(found.pieces) < BEFORE_MESSAGES:
+                raise _refused(
+                    f"Line {number}: the request that event {found.answered_at} answers has lost its pieces."
+                )
+            if len(found.pieces) >= BEFORE_MESSAGES and digests.of(found.pieces) != found.digest:
+                raise _refused(
+                    f"Line {number}: the request that event {found.answered_at} answers is not as it was written."
+                )
             requests.append(found)
         elif sha256(found.value).hexdigest() != found.sha256:
             raise _refused(f"Line {number}, a piece of a request, is not as it was written.")

@@ -1,7 +1,7 @@
 """The requests that models are sent: taken apart for the cassette, and two of them held against each other in words.
 
 A request is a system prompt, options, tools and messages. Most of each was in the one before, so a cassette holds
-every piece once and a request names its pieces. Pure. May import: protocol, models.base, replay.cassette, replay.tape.
+every piece once and a request names its pieces. Pure. May import: protocol, models.base, replay.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import difflib
 import re
 from collections import deque
 from collections.abc import Iterator, Sequence
-from hashlib import sha256
 from itertools import chain, islice, zip_longest
 from typing import Any, NamedTuple
 
@@ -19,6 +18,7 @@ import msgspec
 from agi.models.base import ModelRequest
 from agi.protocol.parts import Part
 from agi.replay.cassette import Request
+from agi.replay.digests import BEFORE_MESSAGES, digest_of
 from agi.replay.tape import Tape
 
 _OWN = re.compile(rb"(?:msg|part)_[0-9a-f]{32}(?![0-9a-f])")
@@ -26,8 +26,6 @@ _OWN = re.compile(rb"(?:msg|part)_[0-9a-f]{32}(?![0-9a-f])")
 _FENCE = re.compile(rb"(?<![0-9a-f])[0-9a-f]{24}(?![0-9a-f])")
 """What stands around hostile text in a request for a summary or a review, and is named by its system prompt."""
 _UNTOLD = ("artifact", "startedAt", "finishedAt")
-_BEFORE_MESSAGES = 3
-"""Pieces: the system prompt, the tools and the options."""
 MOST_LINES = 300
 """Lines of a request that are compared, from where the two part: how long it takes grows with their square."""
 AROUND = 3
@@ -53,8 +51,6 @@ def asked(tape: Tape, provider: str, model: str, request: ModelRequest) -> Asked
     pieces = tuple(_OWN.sub(b"", tape.in_record(msgspec.json.encode(one))) for one in (*values, *told))
     for fence in {*_FENCE.findall(pieces[0])}:
         pieces = tuple(piece.replace(fence, b"0" * len(fence)) for piece in pieces)
-    system, tools, options = pieces[:_BEFORE_MESSAGES]
-    whole = b"[%b,[%b],%b,%b]" % (system, b",".join(pieces[_BEFORE_MESSAGES:]), tools, options)
     following = tape.next_of_turn()
     described = Request(
         turn_id=tape.turn_id,
@@ -63,7 +59,7 @@ def asked(tape: Tape, provider: str, model: str, request: ModelRequest) -> Asked
         model=model,
         messages=len(told),
         tools=len(request.tools),
-        digest=sha256(whole).hexdigest(),
+        digest=digest_of(pieces),
     )
     return Asked(described, pieces)
 
@@ -78,7 +74,7 @@ def _seen(part: Part) -> object:
 
 def difference(recorded: Request, known: Sequence[bytes], now: Asked) -> str:
     """What is another in a request than was recorded, as a diff; empty if the cassette does not hold it whole."""
-    if len(recorded.pieces) < _BEFORE_MESSAGES:
+    if len(recorded.pieces) < BEFORE_MESSAGES:
         return ""
     before, after = _lines(known[place] for place in recorded.pieces), _lines(iter(now.pieces))
     same: deque[str] = deque(maxlen=AROUND)
