@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agi.cli.replay import told
-from agi.replay.playing import Differing, Played
+from agi.replay.playing import ANOTHER, Differing, Played
 from agi.testing.provider import calls, says
 
 
@@ -189,6 +189,52 @@ async def test_a_session_and_its_cassette_are_judged_again(cli, taped):
     assert "2 calls: none would be decided otherwise." in same.out
     assert "then asked (nobody was there to answer) by kind:write; now allowed by not_required" in other.out
     assert [one["then"] for one in by_session["calls"]] == ["allowed", "asked"]
+
+
+async def test_where_nothing_is_compared_that_is_what_is_said(cli, taped):
+    """A fork nobody spoke in holds no turn of its own: nothing is different, and nothing was found to be the same."""
+    source = json.loads(taped.read_text().split("\n")[0])["session_id"]
+    fork = json.loads((await cli("fork", source, "--json")).out)["id"]
+    result = await cli("replay", fork)
+
+    assert (result.code, "identical" in result.out) == (0, False)
+    assert result.out.startswith("nothing was compared: ")
+    assert "0 turns played" in result.out
+
+
+@pytest.mark.parametrize(
+    ("figures", "said"),
+    [
+        ((3, 3, ""), "3 of 3 requests to models are those that were recorded"),
+        ((1, 1, ""), "1 of 1 request to models is the one that was recorded"),
+        ((1, 0, f"{ANOTHER} p/m"), "0 of 1 request to models is the one that was recorded"),
+        ((1, 0, "notice"), "1 request to models: 0 as recorded, 1 with nothing recorded to compare"),
+        (
+            (5, 2, f"{ANOTHER} p/m"),
+            "5 requests to models: 2 as recorded, 1 another, 2 with nothing recorded to compare",
+        ),
+    ],
+)
+def test_a_request_that_was_compared_with_nothing_is_not_said_to_be_another(figures, said):
+    """A cassette may hold no requests: what is different is said above, and only that."""
+    requests, checked, made = figures
+    found = Differing(seq=3, recorded_type="notice", recorded="a", made_type=made, made="b") if made else None
+    played = Played(
+        session_id="s",
+        identical=not made,
+        events=3,
+        compared=1,
+        started_at=2,
+        turns=1,
+        requests=requests,
+        requests_checked=checked,
+        difference=found,
+    )
+    lines = list(told(played))
+
+    assert lines[-1].strip() == said
+    assert "  1 turn played from event 3; 1 event was made again, the others were given" in lines
+    assert lines[0] == ("different at event 3" if made else "identical: 1 event")
 
 
 async def test_a_fork_is_judged_without_making_up_what_was_decided_elsewhere(cli):

@@ -23,7 +23,7 @@ from agi.client.find import open_client
 from agi.client.settings import ClientSettings
 from agi.errors import NotFound
 from agi.replay.cassette import Cassette, parse_cassette, read_cassette
-from agi.replay.playing import Differing, Played, play_cassette
+from agi.replay.playing import ANOTHER, Differing, Played, play_cassette
 
 SHOWN = 600
 AROUND = 60
@@ -79,18 +79,36 @@ def _seq(arguments: Arguments, name: str) -> int | None:
 
 def told(played: Played) -> Iterator[str]:
     """What came of it, in words; what the cassette says is shown with every character visible."""
-    if played.difference is None:
-        yield f"identical: {played.events - played.started_at} events"
+    if played.difference is None and not played.compared:
+        yield "nothing was compared: there is no event here that a turn makes again"
+    elif played.difference is None:
+        yield f"identical: {_count(played.events - played.started_at, 'event')}"
     else:
         yield f"different at event {played.difference.seq}"
         yield from _difference(played.difference)
     start = f" from event {played.started_at + 1}" if played.started_at else ""
-    turns = "1 turn" if played.turns == 1 else f"{played.turns} turns"
-    yield f"  {turns} played{start}; {played.compared} events were made again, the others were given"
+    made = f"{_count(played.compared, 'event')} {'was' if played.compared == 1 else 'were'} made again"
+    yield f"  {_count(played.turns, 'turn')} played{start}; {made}, the others were given"
     if played.requests:
-        yield f"  {played.requests_checked} of {played.requests} requests to models are those that were recorded"
+        yield f"  {_requests(played)}"
     for one in played.skipped:
         yield f"  taken as recorded: {exact(one)}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _requests(played: Played) -> str:
+    """How many were as recorded; one that was not, and those that the record has nothing of, are told apart."""
+    is_another = played.difference is not None and played.difference.made_type.startswith(ANOTHER)
+    unknown = played.requests - played.requests_checked - is_another
+    if not unknown:
+        asked = _count(played.requests, "request")
+        are = "is the one that was" if played.requests == 1 else "are those that were"
+        return f"{played.requests_checked} of {asked} to models {are} recorded"
+    told = f"{_count(played.requests, 'request')} to models: {played.requests_checked} as recorded"
+    return f"{told}{', 1 another' if is_another else ''}, {unknown} with nothing recorded to compare"
 
 
 def _difference(found: Differing) -> Iterator[str]:

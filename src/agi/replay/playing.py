@@ -39,6 +39,8 @@ from agi.views.told import told_messages
 
 NEVER_S = 1e9
 SHOWN = 2_000
+ANOTHER = "another request to"
+"""What the loop made where it would send a model something else than was recorded."""
 INTERFERING = ("cancel_requested", "compaction_requested")
 """What somebody asks of a turn that runs; given to it no sooner than then."""
 
@@ -168,7 +170,7 @@ class _Play:
         self._made: list[Request] = []
         self._sent: dict[bytes, int] = {}
         self._checked = 0
-        self._turns = 0
+        self._turns: set[str] = set()
         self._skipped: list[str] = []
         self._facts = RecordedFacts(tape, conditions)
 
@@ -196,7 +198,7 @@ class _Play:
             events=tape.at,
             compared=tape.compared,
             started_at=began,
-            turns=self._turns,
+            turns=len(self._turns),
             requests=len(self._made),
             requests_checked=self._checked,
             skipped=tuple(self._skipped),
@@ -230,7 +232,7 @@ class _Play:
         self._supply_proposal(turn)
         while tape.at < len(tape.events) and self._is_opening(tape.events[tape.at]):
             tape.supply()
-        self._turns += 1
+        self._turns.add(turn.id)  # one that was taken up after a crash is still one
         await self._play_turn()
 
     def _supply_proposal(self, turn: TurnState) -> None:
@@ -405,7 +407,7 @@ class _Play:
             raise Difference(
                 request.answered_at,
                 None,
-                f"another request to {request.provider}/{request.model} ({request.messages} messages)",
+                f"{ANOTHER} {request.provider}/{request.model} ({request.messages} messages)",
                 f"{request.digest} where {expected.digest} was recorded".encode(),
                 difference(expected, self._pieces, asked),
             )
