@@ -102,6 +102,21 @@ async def test_what_cannot_be_served_is_said(cli, arguments, code, said):
     assert said in result.err
 
 
+@pytest.mark.parametrize(
+    "arguments", [["--db", "/nope/x"], ["--db", "nope/x.sqlite"], ["--host", "192.0.2.1", "--expose"]]
+)
+async def test_a_start_that_is_refused_leaves_the_folder_as_it_was(cli, arguments):
+    """No data folder, and no lock in one that is there."""
+    refused = [await cli("serve", "--port", "0", *arguments)]
+    before = sorted(cli.project.rglob("*"))
+    (cli.project / ".agi").mkdir()
+    refused.append(await cli("serve", "--port", "0", *arguments))
+
+    assert [(one.code != 0, one.out) for one in refused] == [(True, "")] * 2
+    assert before == []
+    assert sorted(cli.project.rglob("*")) == [cli.project / ".agi"]
+
+
 async def test_a_second_daemon_names_the_first(cli):
     """One daemon a folder."""
     async with cli.daemon() as daemon:
@@ -122,7 +137,7 @@ async def test_a_file_that_is_no_log_of_ours_is_not_taken_for_one(cli):
     assert "There is no folder" in nowhere.err
     assert "Make it first" in nowhere.err
     assert notes.read_text() == "# Notes\n"
-    assert sorted(path.name for path in cli.project.iterdir()) == [".agi", "notes.md"]
+    assert [path.name for path in cli.project.iterdir()] == ["notes.md"]
 
 
 @pytest.mark.parametrize("name", ["loop", "loop/x.sqlite"])

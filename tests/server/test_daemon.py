@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
 import subprocess
@@ -57,6 +58,46 @@ def test_a_data_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
         Berth(in_the_way)
     assert told.value.hint
     assert in_the_way.read_text() == "mine"
+
+
+def test_a_daemon_that_never_was_leaves_nothing_that_it_made(tmp_path: Path) -> None:
+    """What was there before, and what others put there meanwhile, stays."""
+    Berth(tmp_path / "new").leave()
+    (tmp_path / "old").mkdir()
+    Berth(tmp_path / "old").leave()
+    berth = Berth(tmp_path / "used")
+    (tmp_path / "used" / "agi.sqlite").write_text("x")
+    berth.leave()
+    (tmp_path / "old" / "daemon.lock").touch()
+    Berth(tmp_path / "old").leave()
+
+    assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")) == [
+        "old",
+        "old/daemon.lock",
+        "used",
+        "used/agi.sqlite",
+    ]
+
+
+def test_a_lock_that_was_taken_away_while_it_was_waited_for_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who holds a file that nobody else would find makes it anew: there is one daemon a folder."""
+    folder = tmp_path / ".agi"
+    first = Berth(folder)
+    flock, left = fcntl.flock, [first.leave]
+
+    def after_the_first_left(fd: int, how: int) -> None:
+        if left:
+            left.pop()()
+        flock(fd, how)
+
+    monkeypatch.setattr(fcntl, "flock", after_the_first_left)
+    second = Berth(folder)
+    with pytest.raises(Conflict):
+        Berth(folder)
+    second.announce("http://127.0.0.1:1", "secret")
+    second.leave()
 
 
 @pytest.mark.threat("T54")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -27,6 +28,16 @@ class Berth:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._is_announced = False
+        self._is_new_folder = not os.path.lexists(folder)
+        self._is_new_lock = not os.path.lexists(folder / LOCK)
+        self._enter()
+        while not self._is_there():  # somebody else held it, and took it away
+            os.close(self._fd)
+            self._enter()
+
+    def _enter(self) -> None:
+        folder = self._folder
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as error:
@@ -46,6 +57,12 @@ class Berth:
         except OSError as error:
             os.close(self._fd)
             raise _taken(folder) from error
+
+    def _is_there(self) -> bool:
+        """Whether the lock that is held is the one that others would find."""
+        with suppress(OSError):
+            return os.path.samestat(os.fstat(self._fd), (self._folder / LOCK).lstat())
+        return False
 
     def _lock(self) -> None:
         """Take the lock. A daemon that was killed as it began a command leaves it to that child until it has begun."""
@@ -68,12 +85,18 @@ class Berth:
         with os.fdopen(fd, "wb") as file:
             file.write(msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n")
         os.replace(beside, self._folder / RECORD)
+        self._is_announced = True
 
     def leave(self) -> None:
-        """Stop being the daemon."""
+        """Stop being the daemon; one that never was leaves nothing that it made."""
         record = read_record(self._folder)
         if record is not None and record.pid == os.getpid():
             (self._folder / RECORD).unlink(missing_ok=True)
+        if not self._is_announced and self._is_new_lock:
+            with suppress(OSError):
+                (self._folder / LOCK).unlink()  # while it is held: whoever has it open sees that it is gone
+                if self._is_new_folder:
+                    self._folder.rmdir()  # unless something else is in it by now
         os.close(self._fd)
 
 
