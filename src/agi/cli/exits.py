@@ -27,6 +27,8 @@ HANGUP = 129
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 TERMINATED = 143
+DAMAGED = "log_damaged"
+"""What a daemon, too, refuses as it refuses a wrong request; but nothing of the command line is wrong."""
 OUTSIDE = {
     errno.EACCES: "Check who may read and write it.",
     errno.EPERM: "Check who may read and write it.",
@@ -48,7 +50,8 @@ def report(error: AgiError) -> int:
     say(f"agi: {show(error.message)}")
     if hint := hint_of(error.code, error.hint):
         say(f"     {show(hint)}")
-    return USAGE if isinstance(error, ConfigError | Invalid | NotFound | BadRequest) else FAILED
+    is_usage = isinstance(error, ConfigError | Invalid | NotFound | BadRequest) and error.code != DAMAGED
+    return USAGE if is_usage else FAILED
 
 
 def _of_database(error: BaseException) -> StorageError | None:
