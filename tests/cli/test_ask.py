@@ -354,7 +354,7 @@ async def test_a_budget_that_is_used_up_says_which_setting_it_is(cli):
         result = await cli("hi")
 
     assert result.code == 4
-    assert "budget.perTurn or budget.perSession in config.json raises it." in result.err
+    assert "budget or budget.perTurn in config.json raises it; for all of a session, budget.perSession." in result.err
 
 
 async def test_a_failed_verification_exits_with_1(cli):

@@ -163,8 +163,10 @@ def test_what_is_wrong_with_a_policy_is_said_as_it_stands_in_the_file(tmp_path, 
 def test_a_policy_that_is_not_understood_is_refused(tmp_path, text):
     """Trying out half of it would say something that is not so."""
     (tmp_path / "p.json").write_text(text)
-    with pytest.raises(AgiError):
+    with pytest.raises(AgiError) as refused:
         read_policy(tmp_path / "p.json")
+    assert refused.value.hint
+    assert "remove" not in refused.value.hint  # it is nobody's setting, but a file that was named for this once
 
 
 @pytest.fixture

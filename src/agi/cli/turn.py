@@ -48,7 +48,7 @@ LIMITS = {
 }
 RAISED_BY = {
     "max_steps": "agents.<name>.maxSteps in config.json raises it.",
-    "budget_exhausted": "budget.perTurn or budget.perSession in config.json raises it.",
+    "budget_exhausted": "budget or budget.perTurn in config.json raises it; for all of a session, budget.perSession.",
 }
 """Where a limit is set, for who would rather have a higher one."""
 ENDINGS = frozenset({"turn_completed", "turn_failed", "turn_canceled"})

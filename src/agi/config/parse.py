@@ -33,6 +33,7 @@ FIELDS = dict(zip(Settings.__struct_encode_fields__, Settings.__struct_fields__,
 _LONGEST_NAME = 100
 _MOST_SHOWN = 20
 _HINT = "Correct it there, or remove it."
+_POLICY_HINT = "Correct it there, or name another file."
 
 
 def parse_settings(content: bytes, file: str) -> tuple[Settings, tuple[str, ...]]:
@@ -53,6 +54,15 @@ def parse_settings(content: bytes, file: str) -> tuple[Settings, tuple[str, ...]
 
 def parse_policy(content: bytes, file: str) -> Settings:
     """Read a settings file, or what stands under `approval` alone; a key that is not known is an error."""
+    try:
+        return _policy(content, file)
+    except ConfigError as error:
+        if error.hint != _HINT:
+            raise
+        raise ConfigError(error.message, code=error.code, hint=_POLICY_HINT) from error  # it was named for this once
+
+
+def _policy(content: bytes, file: str) -> Settings:
     document = parse_json(content, file)
     is_alone = not set(document) & set(FIELDS) and bool(set(document) & set(ApprovalSection.__struct_encode_fields__))
     if is_alone:

@@ -14,7 +14,7 @@ from agi.tui.times import lasting
 
 LIMITS = {
     "max_steps": "stopped at its step limit (agents.<name>.maxSteps)",
-    "budget_exhausted": "stopped at the budget (budget.perTurn, budget.perSession)",
+    "budget_exhausted": "stopped at the budget (budget, budget.perTurn, budget.perSession)",
     "loop_detected": "went round in circles and was stopped",
     "max_tokens": "cut off at the model's limit",
     "refusal": "the model refused",
