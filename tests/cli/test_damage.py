@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from contextlib import closing
+from contextlib import closing, nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -225,3 +225,34 @@ def test_what_stands_in_place_of_the_database_is_named_and_left_there(here, thin
     database.rmdir() if thing == "folder" else database.unlink()
     assert here("repair").code == 0
     assert "hello" in here("sessions").out
+
+
+@pytest.mark.threat("T50")
+@pytest.mark.parametrize("by", ["one-shot", "daemon"])
+async def test_an_older_copy_that_was_put_back_is_not_gone_on_from(cli, by):
+    """Numbers would be given a second time; who asks is told, nothing is written, and the way back is one."""
+    folder = cli.project / ".agi"
+    await cli("one")
+    with closing(sqlite3.connect(folder / "agi.sqlite")) as db, closing(sqlite3.connect(folder / "kept")) as kept:
+        db.backup(kept)
+    await cli("--continue", "two")
+    (mirror,) = folder.glob("sessions/*/events.ndjson")
+    before = (await cli("sessions", "export", mirror.parent.name)).out
+    lines = mirror.read_bytes()
+    for path in folder.glob("agi.sqlite*"):
+        path.unlink()
+    (folder / "kept").rename(folder / "agi.sqlite")
+
+    async with cli.daemon() if by == "daemon" else nullcontext():
+        refused = await cli("--continue", "three")
+        another = await cli("something else")
+    after = mirror.read_bytes()
+    repaired = await cli("repair", "--from-mirrors")
+
+    assert (refused.code, refused.out, another.code) == (exits.FAILED, "", 0)
+    assert f"lacks what {mirror.parent.name} holds after event " in refused.err
+    assert "agi repair --from-mirrors" in refused.err
+    assert after == lines
+    assert repaired.code == 0
+    assert (await cli("sessions", "export", mirror.parent.name)).out == before
+    assert (await cli("--session", mirror.parent.name, "three")).code == 0

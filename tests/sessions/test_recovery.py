@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import signal
 import sqlite3
 import sys
+from contextlib import closing
 
 import pytest
 
+from agi.errors import Damaged
 from agi.models.scripted import Call, Say, ScriptedModel, Wait
 from agi.protocol import commands
 from agi.protocol import events as ev
@@ -493,3 +496,40 @@ async def test_a_kill_in_the_middle_of_a_patch_is_put_back_before_the_turn_goes_
     notice = next(data(event) for event in place.events("notice") if data(event)["code"] == "put_back")
     assert "a.txt" in notice["message"]
     assert data(place.events("tool_call_completed")[0])["interrupted"] is True
+
+
+@pytest.mark.threat("T50")
+async def test_a_turn_that_is_open_in_an_older_copy_is_not_taken_up_and_that_is_told(place):
+    """It ended long ago: nothing is asked again, and nothing is written over what came after."""
+    gate = asyncio.Event()
+    place.model.plays(Wait(gate)).then_says("the answer")
+    database = place.project / ".agi" / "agi.sqlite"
+    posted = await place.say("speak")
+    await place.heard("turn_started")
+    with closing(sqlite3.connect(database)) as db, closing(sqlite3.connect(place.home / "kept")) as kept:
+        db.backup(kept)
+        kept.execute("UPDATE leases SET expires_at=0")  # this process lives on, as the one that is played does not
+        kept.commit()
+    gate.set()
+    await place.ended(posted)
+    await place.harness.close()
+    mirror = place.project / ".agi" / "sessions" / place.session_id / "events.ndjson"
+    lines = mirror.read_bytes()
+    for path in database.parent.glob("agi.sqlite*"):
+        path.unlink()
+    shutil.copyfile(place.home / "kept", database)
+    place.model = ScriptedModel().says("another answer")
+    failures: list[str] = []
+
+    await place.open()
+    place.harness.runners.on_failure = lambda session_id, error: failures.append(str(error))
+    assert await place.harness.recover() == 1
+    await place.until(lambda: failures)
+    with pytest.raises(Damaged) as refused:
+        await place.say("again")
+    await place.harness.log.mirrored()
+
+    assert f"lacks what {place.session_id} holds after event" in failures[0]
+    assert "agi repair --from-mirrors" in refused.value.hint
+    assert mirror.read_bytes() == lines
+    assert place.model.requests == []

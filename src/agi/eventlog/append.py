@@ -13,6 +13,7 @@ from agi.errors import NotFound
 from agi.eventlog import chain, leases
 from agi.eventlog.base import Check, Lease, Projection
 from agi.eventlog.mirror import STATE_CHANGES, Mirror
+from agi.eventlog.older import Ends
 from agi.eventlog.rows import NO_TEXT, insert
 from agi.eventlog.watch import Watch
 from agi.eventlog.writer import Job
@@ -29,6 +30,7 @@ class Target(Protocol):
 
     projection: Projection
     mirror: Mirror
+    ends: Ends
     watch: Watch
 
     def observed(self, events: Sequence[Event]) -> None:
@@ -75,6 +77,8 @@ class Append(Job[list[Event]]):
             raise sqlite3.DatabaseError(NO_TEXT)
         if found and not seq and found[0][1] != SessionCreated.TYPE:
             raise no_session(self._session_id)  # deleted meanwhile: a late word must not bring back half of it
+        if found:
+            self._log.ends.compare(self._session_id, seq)
         events: list[Event] = []
         for n, (turn_id, kind, raw) in enumerate(found, 1):
             event = Event(seq + n, self._ts, self._session_id, turn_id, kind, raw)

@@ -25,6 +25,7 @@ from agi.eventlog.base import Check, Cursor, Entries, Entry, Lease, LiveDelta, P
 from agi.eventlog.catching_up import CatchingUp
 from agi.eventlog.hub import Hub
 from agi.eventlog.mirror import Mirror
+from agi.eventlog.older import Ends
 from agi.eventlog.rows import read_page
 from agi.eventlog.schema import STEPS, UNREADABLE, prepared, unreadable
 from agi.eventlog.watch import Watch
@@ -68,6 +69,7 @@ class EventLog:
             raise unreadable(self.path, error) from error
         projection.epoch = self.epoch
         self.mirror = Mirror(folder / "sessions", self.path)
+        self.ends = Ends(folder / "sessions", self.path)
         self._writer = Writer(self.path, projection.rolled_back)
         self._catching_up: CatchingUp | None = None
         self.observers: list[Callable[[Sequence[Event]], None]] = []

@@ -13,7 +13,7 @@ import re
 import stat
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import closing, suppress
 from functools import partial
@@ -199,20 +199,24 @@ def open_mirror(path: Path) -> int:
 
 def last_seq(fd: int, session_id: str, newest: int) -> int:
     """The number of the last event a mirror holds; what is half a line, or beyond `newest`, does not count."""
-    end, tail = os.fstat(fd).st_size, b""
-    while end > 0:
-        start = max(0, end - max(TAIL, len(tail)))
-        tail = os.pread(fd, end - start, start) + tail
-        lines = tail.split(b"\n")
-        for line in reversed(lines[1:] if start else lines):
+    return next((seq for seq in seqs_from_end(fd, session_id) if seq <= newest), 0)
+
+
+def seqs_from_end(fd: int, session_id: str, most: int | None = None) -> Iterator[int]:
+    """The numbers of the events in a mirror, the last first; `most` is about how many bytes are read for them."""
+    end, rest = os.fstat(fd).st_size, b""
+    stop = 0 if most is None else end - most
+    while end > max(0, stop):
+        start = max(0, end - max(TAIL, len(rest)))
+        rest, *lines = (os.pread(fd, end - start, start) + rest).split(b"\n")
+        for line in reversed(lines if start else [rest, *lines]):
             try:
                 event = parse_envelope(line)
             except (msgspec.DecodeError, ValueError, RecursionError):
                 continue
-            if event.session_id == session_id and event.seq <= newest:
-                return event.seq
+            if event.session_id == session_id:
+                yield event.seq
         end = start
-    return 0
 
 
 def replace_file(path: Path, data: bytes, *, durable: bool = False) -> None:
