@@ -27,7 +27,16 @@ from agi.workspace.processes import run_command
 
 from .conftest import ENV, runner
 
-ORDER = {"grace": 0.4, "drain": 0.2, "limits": {}, "score": 500, "landlock": None, "filter": None, "enclosure": None}
+ORDER = {
+    "grace": 0.4,
+    "drain": 0.2,
+    "limits": {},
+    "score": 500,
+    "landlock": None,
+    "filter": None,
+    "enclosure": None,
+    "entrances": [],
+}
 ORDER["env"] = ENV
 
 

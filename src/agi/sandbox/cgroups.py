@@ -41,6 +41,9 @@ class Group:
         self._unified = unified
         self.joins = tuple(dict.fromkeys(f"{folder}/cgroup.procs" for folder in folders.values()))
         """The files into which the number of a process is written to make it a member."""
+        self.entrances = () if unified else tuple(dict.fromkeys(f"{folder}/tasks" for folder in folders.values()))
+        """The files into which a process with one thread writes "0" to become one itself, for which the kernel lets
+        nobody wait; none in the second version, which has no such way in."""
         self._memory = f"{folders['memory']}/{'memory.events' if unified else 'memory.oom_control'}"
         self._pids = f"{folders['pids']}/pids.events"
         self._limits: Limits | None = None

@@ -53,6 +53,7 @@ def hold(order: dict[str, Any], descriptors: list[int], signals: int) -> NoRetur
     channel = streams.pop() if len(streams) > (3 if order["reads"] else 2) else None
     os.setsid()
     try:
+        _share_limits(order["entrances"])
         if order["enclosure"] is None:
             collect_orphans()
             os.fchdir(folder)
@@ -150,6 +151,17 @@ def _limit(order: dict[str, Any]) -> None:
         resource.setrlimit(kind, (value, value))
     if order["enclosure"] is None:
         _be_more_likely_to_go(order)
+
+
+def _share_limits(entrances: list[str]) -> None:
+    """Become a member of the control groups that limit the command, with whatever descends from this process."""
+    try:
+        for path in entrances:
+            fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+            os.write(fd, b"0")
+            os.close(fd)
+    except OSError as problem:
+        raise OSError(f"it could not be limited together with all it starts ({problem})") from problem
 
 
 def _be_more_likely_to_go(order: dict[str, Any]) -> None:

@@ -115,7 +115,8 @@ class Ladder:
                 groups.give_back(group)
             raise
         if groups is not None and group is not None:
-            wrapped.join = group.adopt
+            if not wrapped.share_by_itself(group.entrances):
+                wrapped.join = group.adopt
             wrapped.until_over.callback(groups.give_back, group)
             wrapped.notes.append(lambda: _hits(group.hits(), confinement.limits))
         return wrapped

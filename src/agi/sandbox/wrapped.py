@@ -52,6 +52,7 @@ class Wrapped:
         """How it is started in a folder, with what it writes to and reads, if not as a process of ours."""
         self.start_meanwhile: Callable[[Path, Sequence[int]], Awaitable[Held]] | None = None
         """The same in an event loop, in which others go on."""
+        self._entrances: Sequence[str] = ()
         self.until_started = ExitStack()
         self.until_over = ExitStack()
         self._held: Held | None = None
@@ -74,9 +75,16 @@ class Wrapped:
             return self._kept(await helper.start_meanwhile(whole(), cwd=cwd, streams=streams, more=self.pass_fds))
 
         def whole() -> dict[str, object]:
-            return {**order, "argv": list(self.argv), "env": self.env}
+            return {**order, "argv": list(self.argv), "env": self.env, "entrances": list(self._entrances)}
 
         self.start, self.start_meanwhile = start, start_meanwhile
+
+    def share_by_itself(self, entrances: Sequence[str]) -> bool:
+        """Have its holder go where its limits are shared, before it does anything; False if nobody could go there."""
+        if self.start is None:
+            return False
+        self._entrances = entrances
+        return bool(entrances)
 
     def _kept(self, held: Held) -> Held:
         self._held = held
