@@ -26,7 +26,7 @@ check: $(DEV)
 	$(BIN)/mypy
 
 fast: $(DEV) $(TOOLS)
-	PYTHON=$(BIN)/python scripts/run-tests -n 2 --dist loadfile -m "not slow" -rs
+	PYTHON=$(BIN)/python scripts/run-tests -n 3 --dist loadfile -m "not slow" -rs
 
 slow: $(DEV) $(TOOLS)
 	scripts/mcp-conformance

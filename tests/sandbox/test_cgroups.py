@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from agi.errors import Unavailable
+from agi.sandbox import cgroups
 from agi.sandbox.base import MIB, Confinement, Limits
 from agi.sandbox.cell import Cell
-from agi.sandbox.cgroups import find_groups
+from agi.sandbox.cgroups import Group, find_groups
 from agi.sandbox.claims import claim
 from agi.sandbox.holding import is_settled
 from agi.sandbox.ladder import CONFINING, Ladder
@@ -245,6 +246,19 @@ async def test_a_command_whose_group_is_gone_does_not_run_without_limits(cell, w
     assert not (workspace / "ran").exists()
     result = await run(cell, "cat /proc/self/cgroup")
     assert f"/agi-{os.getpid()}-" in result.stdout.head
+
+
+async def test_a_holder_goes_into_its_group_by_itself_where_it_can(cell, monkeypatch):
+    """Then nobody has to put it there, for which the kernel would have the command wait."""
+    put: list[int] = []
+    adopt = Group.adopt
+    monkeypatch.setattr(Group, "adopt", lambda self, pid, then: (put.append(pid), adopt(self, pid, then)))
+    has_way_in = "pids" in cgroups._own()
+
+    result = await run(cell, "cat /proc/self/cgroup")
+
+    assert f"/agi-{os.getpid()}-" in result.stdout.head
+    assert bool(put) == (cell.ladder.rung.name == "bubblewrap" or not has_way_in)
 
 
 async def test_where_groups_work_no_more_each_process_is_limited(cell, monkeypatch):

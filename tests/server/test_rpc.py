@@ -143,7 +143,7 @@ async def test_a_compaction_that_is_undone_is_told_with_how_full_it_is(tmp_path:
 async def test_a_client_that_does_not_read_holds_nobody_up(daemon: Daemon, rpc: RpcClient) -> None:
     """The turn runs at its own speed, whoever listens."""
     daemon.model.plays(Say("word " * 100_000, 5))
-    async with dial(daemon.url.replace("http", "ws") + "/v1/rpc", proxy=None, max_queue=1) as deaf:
+    async with dial(daemon.url.replace("http", "ws") + "/v1/rpc", proxy=None, max_queue=1, close_timeout=0) as deaf:
         await deaf.send('{"jsonrpc": "2.0", "id": 1, "method": "get_draft_status"}')
         await rpc.call("draft", role="plan", task="work")
         await rpc.call("submit_prompt", content="talk")
