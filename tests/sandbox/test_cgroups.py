@@ -261,6 +261,54 @@ async def test_a_holder_goes_into_its_group_by_itself_where_it_can(cell, monkeyp
     assert bool(put) == (cell.ladder.rung.name == "bubblewrap" or not has_way_in)
 
 
+@pytest.fixture
+def unified():
+    """Groups of the second version, where folders of them can be made; limits need not be there."""
+    mounts, own = cgroups._mounts(), cgroups._own()
+    place = Path(f"{mounts.get('', '/nowhere')}/{own.get('', '')}")
+    if not os.access(place, os.W_OK):
+        pytest.skip("no control groups of the second version can be made here")
+    found = cgroups.Groups({"memory": place, "pids": place}, unified=True)
+    yield found
+    found.close()
+
+
+async def test_a_holder_is_born_in_its_group_where_it_can(cell, unified, monkeypatch):
+    """In the second version: all of the command is in it, and nobody was put there."""
+    if cell.ladder.rung.name == "bubblewrap":
+        pytest.skip("nobody is born in a group there")
+    monkeypatch.setattr(Group, "limit", lambda *_: True)  # the controllers may be with the first version
+    monkeypatch.setattr(Group, "adopt", lambda *_: pytest.fail("somebody was put into the group"))
+    monkeypatch.setattr(cell.ladder, "_groups", unified)
+    inside: list[int] = []
+
+    def look(*_):
+        inside.extend(members(unified._all[0]))
+
+    await run_command(
+        "echo one; sleep 0.1 & wait", cwd=cell.confinement.workspace, timeout_s=60, env=ENV, on_output=look, cell=cell
+    )
+
+    assert len(inside) >= 2  # the holder and the shell, by their numbers out here
+
+
+async def test_one_that_could_not_be_born_in_its_group_is_put_there(cell, unified, monkeypatch):
+    """As on a system that is older than that."""
+    monkeypatch.setattr(Group, "limit", lambda *_: True)
+    monkeypatch.setattr(cell.ladder, "_groups", unified)
+    taken = unified.take(Limits())
+    taken.birthplace = "/nowhere"
+    put: list[int] = []
+    adopt = taken.adopt
+    monkeypatch.setattr(taken, "adopt", lambda pid, then: (put.append(pid), adopt(pid, then)))
+    monkeypatch.setattr(unified, "take", lambda _: taken)
+
+    result = await run(cell, "echo done")
+
+    assert result.stdout.head == "done\n"
+    assert len(put) == 1
+
+
 async def test_where_groups_work_no_more_each_process_is_limited(cell, monkeypatch):
     """The command that finds it out is tried again, and runs; what holds is said anew."""
     remove_when_taken(cell, monkeypatch)

@@ -36,6 +36,7 @@ ORDER = {
     "filter": None,
     "enclosure": None,
     "entrances": [],
+    "birthplace": "",
 }
 ORDER["env"] = ENV
 

@@ -44,6 +44,8 @@ class Group:
         self.entrances = () if unified else tuple(dict.fromkeys(f"{folder}/tasks" for folder in folders.values()))
         """The files into which a process with one thread writes "0" to become one itself, for which the kernel lets
         nobody wait; none in the second version, which has no such way in."""
+        self.birthplace = str(folders["memory"]) if unified else ""
+        """The folder of which a process can be born a member, likewise; none in the first version."""
         self._memory = f"{folders['memory']}/{'memory.events' if unified else 'memory.oom_control'}"
         self._pids = f"{folders['pids']}/pids.events"
         self._limits: Limits | None = None

@@ -26,7 +26,7 @@ from agi.errors import Unavailable
 from agi.sandbox import orphans
 from agi.sandbox.line import Line
 from agi.sandbox.passing import passing_hint
-from agi.sandbox.saying import ASK, ENDED_ALL, KILL, LEAVE
+from agi.sandbox.saying import ASK, ENDED_ALL, KILL, LEAVE, MEMBER
 from agi.sandbox.survivors import APART, end_at_once
 
 _ROOT = str(Path(agi.__file__).parents[1])
@@ -45,8 +45,12 @@ _GONE = (errno.EPIPE, errno.ECONNRESET)
 class Held:
     """A command that a holder sees through, as the launcher knows processes."""
 
-    def __init__(self, pid: int, line: Line, *, is_first: bool = False, brood: Brood | None = None) -> None:
+    def __init__(
+        self, pid: int, line: Line, *, is_first: bool = False, is_member: bool = False, brood: Brood | None = None
+    ) -> None:
         self.pid = pid
+        self.is_member = is_member
+        """Whether it shares its limits from its beginning: it was born in the group it was ordered to be."""
         self._brood = brood
         if brood is not None:
             brood.add(pid)
@@ -163,10 +167,10 @@ class _Asked:
         """Have the helper go on: its silence may be that of one that was stopped."""
         self._brood.wake()
 
-    def become(self, pid: int) -> Held:
+    def become(self, pid: int, *, is_member: bool) -> Held:
         """The holder by its number."""
         self._is_kept = True
-        return Held(pid, self.line, is_first=self._is_first, brood=self._brood)
+        return Held(pid, self.line, is_first=self._is_first, is_member=is_member, brood=self._brood)
 
     def __enter__(self) -> _Asked:
         return self
@@ -238,8 +242,9 @@ class Helper:
     def _take(self, asked: _Asked) -> Held | None:
         """The holder that was asked for; None if the helper is gone, and then the next one is a new one."""
         answer = asked.line.answer()
-        if answer.isdigit():
-            return asked.become(int(answer))
+        number = answer.removesuffix(MEMBER)
+        if number.isdigit():
+            return asked.become(int(number), is_member=number != answer)
         if answer:
             raise OSError(f"no process could be made: {answer.decode()}")
         with self._lock:

@@ -115,8 +115,7 @@ class Ladder:
                 groups.give_back(group)
             raise
         if groups is not None and group is not None:
-            if not wrapped.share_by_itself(group.entrances):
-                wrapped.join = group.adopt
+            wrapped.share(group.adopt, entrances=group.entrances, birthplace=group.birthplace)
             wrapped.until_over.callback(groups.give_back, group)
             wrapped.notes.append(lambda: _hits(group.hits(), confinement.limits))
         return wrapped

@@ -3,7 +3,7 @@
 What a command costs is then a fork, not the start of an interpreter. It knows no command but the one it forks, holds
 none of its descriptors, and ends when the daemon does. Whatever can be done before a fork is done here: a copy pays for
 every page it touches. Loads little, and so goes without the standard library's words for sockets and signals. Started
-as `main` of a process of its own, with the number of a socket. May import: sandbox (`holder` and `kernel` only).
+as `main` of a process of its own, with the number of a socket. May import: sandbox (`holder`, `kernel`, `saying` only).
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ import struct
 import sys
 
 from agi.sandbox.holder import WATCHED, hold
-from agi.sandbox.kernel import clone_apart, next_signal, signal_descriptor
+from agi.sandbox.kernel import clone_apart, clone_into, next_signal, signal_descriptor
+from agi.sandbox.saying import MEMBER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NoReturn
+    from typing import Any, NoReturn
 
 _MOST_DESCRIPTORS = 7
 """An order, a line, a folder, two pipes, what the command reads, if anything, and a channel for a door, if any."""
@@ -80,23 +81,37 @@ def _collect() -> None:
 
 
 def _fork(door: socket.socket, descriptors: list[int], signals: int) -> bytes:
-    """The number of a new holder, or why there is none."""
+    """The number of a new holder, with a word if it shares its limits already, or why there is none."""
     written, *rest = descriptors
     order = marshal.loads(_read(written))  # noqa: S302 - written by the daemon, for us alone
     entrance = door.fileno()
-    plan = order["enclosure"]
     try:
-        pid = os.fork() if plan is None else clone_apart(plan["clone"], plan["namespaces"])
+        pid, is_member = _copy(order)
     except OSError as problem:
         return (problem.strerror or "fork").encode()
     if pid:
-        return str(pid).encode()
+        return str(pid).encode() + (MEMBER if is_member else b"")
     try:
         os.close(entrance)
         os.close(written)
         hold(order, rest, signals)
     finally:
         os._exit(1)
+
+
+def _copy(order: dict[str, Any]) -> tuple[int, bool]:
+    """A copy of this process, 0 in the copy; and whether it is in the control group it was to be born in, if in any."""
+    plan = order["enclosure"]
+    if order["birthplace"]:
+        try:
+            group = os.open(order["birthplace"], os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                return clone_into(group, plan["namespaces"] if plan is not None else 0), True
+            finally:
+                os.close(group)
+        except OSError:
+            pass  # an older system, or the group is gone: who asked has it join, or says what is wrong
+    return (os.fork() if plan is None else clone_apart(plan["clone"], plan["namespaces"])), False
 
 
 def _read(fd: int) -> bytes:

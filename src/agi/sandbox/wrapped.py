@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from agi.sandbox.helper import Held, Helper
 
 
+Join = Callable[[int, Callable[[Exception | None], None]], None]
 _END_S = 1.0
 """How long the end of what was killed is waited for, which takes a millisecond if nobody works against it."""
 
@@ -41,7 +42,7 @@ class Wrapped:
         """How much longer than others it may take to end by itself when asked to: someone inside clears up."""
         self.on_start: list[Callable[[int], None]] = []
         """To be done as soon as it runs, in its event loop; given its process id."""
-        self.join: Callable[[int, Callable[[Exception | None], None]], None] | None = None
+        self.join: Join | None = None
         """How a process and all below it are made to share limits, and who is told what was in the way, if anything,
         in whatever thread."""
         self.notes: list[Callable[[], Sequence[str]]] = []
@@ -53,6 +54,7 @@ class Wrapped:
         self.start_meanwhile: Callable[[Path, Sequence[int]], Awaitable[Held]] | None = None
         """The same in an event loop, in which others go on."""
         self._entrances: Sequence[str] = ()
+        self._birthplace = ""
         self.until_started = ExitStack()
         self.until_over = ExitStack()
         self._held: Held | None = None
@@ -75,16 +77,15 @@ class Wrapped:
             return self._kept(await helper.start_meanwhile(whole(), cwd=cwd, streams=streams, more=self.pass_fds))
 
         def whole() -> dict[str, object]:
-            return {**order, "argv": list(self.argv), "env": self.env, "entrances": list(self._entrances)}
+            shared = {"entrances": list(self._entrances), "birthplace": self._birthplace}
+            return {**order, **shared, "argv": list(self.argv), "env": self.env}
 
         self.start, self.start_meanwhile = start, start_meanwhile
 
-    def share_by_itself(self, entrances: Sequence[str]) -> bool:
-        """Have its holder go where its limits are shared, before it does anything; False if nobody could go there."""
-        if self.start is None:
-            return False
-        self._entrances = entrances
-        return bool(entrances)
+    def share(self, join: Join, *, entrances: Sequence[str], birthplace: str) -> None:
+        """Have it share its limits before it begins: a holder goes there by itself or is born there, others are put."""
+        self._entrances, self._birthplace = entrances, birthplace
+        self.join = None if self.start is not None and entrances else join
 
     def _kept(self, held: Held) -> Held:
         self._held = held
@@ -137,7 +138,7 @@ class Wrapped:
             self.join(pid, lambda _: None)
 
     def _join_and_begin(self, pid: int) -> None:
-        if self.join is None:
+        if self.join is None or (self._held is not None and self._held.is_member):
             self._begin()
         else:
             self.join(pid, self._begin)
