@@ -65,7 +65,8 @@ async def test_a_command_shares_its_limits_before_it_does_anything(on_every_rung
     told = {line.split(":")[1]: line.split(":")[2] for line in result.stdout.head.splitlines()}
     mine = [told[name] for name in ("memory", "pids")] if "pids" in told else [told[""]]
 
-    assert all(f"agi-{os.getpid()}-" in path for path in mine), told
+    # One that was born in its group sees it as the root of all; `test_cgroups.py` looks from outside.
+    assert all(f"agi-{os.getpid()}-" in path or mine == ["/"] for path in mine), told
 
 
 @pytest.mark.threat("T35")
