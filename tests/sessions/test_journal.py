@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 
-from agi.eventlog.base import Cursor, LiveDelta
+from agi.eventlog.base import Cursor, Lease, LiveDelta
 from agi.models.scripted import Say, Think, Wait
 from agi.protocol import commands
-from agi.protocol.events import ModelOutputDelta, Notice
+from agi.protocol.events import ModelOutputDelta, Notice, PreflightResolved
+from agi.sessions.approvals import Approvals
 from agi.sessions.journal import Journal
 from agi.sessions.runner import take_lease_check
+from agi.views import queries
 
 
 async def test_a_long_answer_costs_the_log_at_most_twice_its_text_and_a_little(place):
@@ -218,3 +220,23 @@ async def test_the_session_is_read_anew_in_every_round_of_the_event_loop(place):
     journal.defer(Notice(code="own", message="not written yet"))
     assert journal.was_noticed("own")
     assert not {"own", "other"} & set(before.noticed)
+
+
+async def test_an_answer_that_is_there_when_it_is_asked_for_is_read_with_all_it_says(place):
+    """Nothing is waited for then, so what the journal read a moment before is from before the answer."""
+    place.model.says(json.dumps({"steps": [{"description": "Write.", "toolName": "write_file", "target": "n.txt"}]}))
+    posted = await place.say("take notes", preflight=True, on_ask="wait")
+    steps = (await place.heard("preflight_requested")).data.steps
+    log, session_id = place.harness.log, place.session_id
+    journal = Journal(log, session_id, posted.turn_id, Lease(session_id, log.owner, 1), 0)
+    assert journal.turn().preflight_answer is None
+
+    # Between these two lines the event loop does nothing; the log's writer is a thread of its own.
+    log.append_nowait(session_id, [(posted.turn_id, PreflightResolved(approved=True, cause="user", steps=steps))])
+    while queries.session_state(log.db, session_id).turn.preflight_answer is None:
+        pass
+    answer = await Approvals(log, journal, None).preflight()
+
+    assert answer.approved
+    assert journal.turn().preflight_answer == answer
+    await place.cancel()

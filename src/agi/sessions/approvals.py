@@ -25,6 +25,7 @@ from agi.protocol.preflight import PreflightAnswer
 from agi.protocol.sessions import PendingApproval
 from agi.protocol.times import to_rfc3339
 from agi.sessions.expiry import deadline
+from agi.sessions.journal import Journal
 from agi.views import queries
 from agi.views.state import Answer, SessionState
 
@@ -117,11 +118,15 @@ def _granted(state: SessionState, pending: PendingApproval, command: Approve) ->
 
 
 class Approvals:
-    """The running turn's side: wait until the log holds an answer."""
+    """The running turn's side: wait until the log holds an answer, from where on its journal is read anew.
 
-    def __init__(self, log: EventLog, session_id: str, timeout_s: float | None) -> None:
+    An answer that is there already is not waited for, so the journal may still hold what was before it.
+    """
+
+    def __init__(self, log: EventLog, journal: Journal, timeout_s: float | None) -> None:
         self._log = log
-        self._session_id = session_id
+        self._journal = journal
+        self._session_id = journal.session_id
         self._timeout_s = timeout_s
         self.waited = 0.0
 
@@ -146,6 +151,7 @@ class Approvals:
                 await self._wait(heard, found, until)
         finally:
             self.waited += time.monotonic() - began
+            self._journal.forget()
             self._log.hub.unlisten(self._session_id, listen)
 
     async def preflight(self) -> PreflightAnswer:
@@ -157,6 +163,7 @@ class Approvals:
             return await wait_for_answer(self._log, self._session_id, self._timeout_s)
         finally:
             self.waited += time.monotonic() - began
+            self._journal.forget()
 
     def _look(self, call_id: str) -> Answer | PendingApproval:
         turn = queries.session_state(self._log.db, self._session_id).turn

@@ -75,10 +75,10 @@ class Journal:
             for data in self._deferred:
                 fold(state, Event.of(state.last_seq, state.updated_at, self.session_id, self.turn_id, data))
             self._state = state
-            asyncio.get_running_loop().call_soon(self._forget)
+            asyncio.get_running_loop().call_soon(self.forget)
         return self._state
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
         """What was read is old: something else may have been done meanwhile, here or in another process."""
         self._state = None
 
@@ -159,7 +159,7 @@ class Journal:
     def defer(self, *data: EventData) -> None:
         """Remember events that become durable together with the next ones."""
         self._deferred += data
-        self._forget()
+        self.forget()
 
     async def emit(self, *data: EventData) -> None:
         """Append what was spoken, what was deferred and these; returns when all of it is durable."""
@@ -207,7 +207,7 @@ class Journal:
         spoken = self._take()
         entries: list[Entry] = [(self.turn_id, one) for one in (*spoken, *self._deferred, *data)]
         self._deferred.clear()
-        self._forget()
+        self.forget()
         self._logged, self._wait = 0, FIRST_WAIT_S
         return entries
 

@@ -308,7 +308,7 @@ class Runner:
         )
         toolbox = self._toolbox(site, agent, state, turn, journal, registry)
         patience = config.approval_timeout_s
-        self._people = Approvals(self._log, self.session_id, turn.approval_timeout_s if patience is None else patience)
+        self._people = Approvals(self._log, journal, turn.approval_timeout_s if patience is None else patience)
         return plan, Ports(journal=journal, toolbox=toolbox, people=self._people)
 
     def _toolbox(
