@@ -39,7 +39,8 @@ SESSION = """
         model.calls("search", query="needle", regex=True).calls("evil").then_says("Looked.")
         env = {"PATH": os.environ["PATH"], "OPENAI_API_KEY": "sk-of-the-user-0123456789"}
         config = {"defaultProvider": "scripted"}
-        async with daemon_in_a_box(Path(folder), model=model, env=env, config=config) as daemon:
+        # With the token: who connects is looked for within a time, which a traced daemon does not keep.
+        async with daemon_in_a_box(Path(folder), model=model, env=env, config=config, auth="token") as daemon:
             print("at", daemon.url.rpartition(":")[2], "with", len(reading))
             for path in ("/v1/health", "/v1/tools", "/v1/agents", "/v1/trust"):
                 assert (await daemon.get(path)).status == 200

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
+from typing import TYPE_CHECKING
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
@@ -25,9 +26,11 @@ from agi.protocol.preflight import PreflightAnswer
 from agi.protocol.sessions import PendingApproval
 from agi.protocol.times import to_rfc3339
 from agi.sessions.expiry import deadline
-from agi.sessions.journal import Journal
 from agi.views import queries
 from agi.views.state import Answer, SessionState
+
+if TYPE_CHECKING:
+    from agi.sessions.journal import Journal
 
 
 async def give_answer(log: EventLog, session_id: str, command: Approve) -> Event:

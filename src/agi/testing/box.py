@@ -133,8 +133,10 @@ class AskedTurn:
         event = await self.ended()
         if event["type"] != "turn_completed":
             raise AssertionError(f"the turn was not answered: {event}")
-        listed = (await self._daemon.get(f"/v1/sessions/{self.session_id}/messages?limit=1000")).json()
-        final = next(one for one in listed["messages"] if one["id"] == event["data"]["message_id"])
+        listed = await self._daemon.get(f"/v1/sessions/{self.session_id}/messages?limit=1000")
+        if listed.status != 200:
+            raise AssertionError(f"no messages: {listed}")
+        final = next(one for one in listed.json()["messages"] if one["id"] == event["data"]["message_id"])
         return "".join(part["text"] for part in final["parts"] if part["type"] == "text")
 
     async def _give(self, action: str, fields: Mapping[str, object]) -> Reply:
