@@ -18,9 +18,10 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
+from agi.errors import ConfigError
 from agi.net.http import HttpClient
 from agi.protocol.messages import Usage
-from agi.telemetry.otel import shown
+from agi.telemetry.otel import Exporter, check_endpoint
 from agi.testing.adapters import MODEL, PROVIDER, provider_settings
 from agi.testing.provider import ProviderServer, fails, says
 
@@ -270,8 +271,42 @@ async def test_a_collector_that_is_not_there_holds_nothing_up(tmp_path: Path, co
     ]
 
 
-def test_an_address_is_shown_without_what_is_secret_in_it() -> None:
-    """A key in a query is nobody's business."""
-    told = ["http://localhost:4318", "https://collector.example:443/otlp?key=1"]
+@pytest.mark.parametrize(
+    "endpoint",
+    ["http://127.0.0.1:4318/x?key=abc", "http://127.0.0.1:4318/#x", "http://[", "http://127.0.0.1:99999", "http://a:b"],
+)
+def test_an_address_that_no_path_can_follow_is_refused(endpoint: str) -> None:
+    """Behind a query the path would be a part of it, and all went to a place that nobody meant."""
+    with pytest.raises(ConfigError, match=r"telemetry\.endpoint") as refused:
+        check_endpoint(endpoint)
 
-    assert list(map(shown, told)) == ["http://localhost:4318", "https://collector.example:443/otlp"]
+    assert "OTEL_EXPORTER_OTLP_HEADERS" in refused.value.hint
+
+
+@pytest.mark.parametrize("name", ["OTEL_METRIC_EXPORT_INTERVAL", "OTEL_BSP_SCHEDULE_DELAY"])
+@pytest.mark.parametrize("value", ["0", "-5"])
+def test_intervals_that_are_none_are_refused_by_their_names(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The SDK's own error names no variable."""
+    monkeypatch.setenv(name, value)
+
+    with pytest.raises(ConfigError) as refused:
+        Exporter("http://127.0.0.1:9")
+
+    assert name in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("OTEL_EXPORTER_OTLP_TIMEOUT", "10s"), ("OTEL_EXPORTER_OTLP_COMPRESSION", "zip")]
+)
+def test_an_odd_variable_is_not_the_collectors_fault(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is told for what it is, and its value is not: it may be a key. Nobody was asked yet."""
+    monkeypatch.setenv(name, value)
+    told: list[str] = []
+
+    Exporter("http://127.0.0.1:9", warn=told.append).close()
+
+    assert len(told) == 1
+    assert "OTEL_" in told[0]
+    assert value not in told[0]

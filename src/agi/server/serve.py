@@ -145,7 +145,7 @@ async def _run(
 
 def _exporter(endpoint: str, harness: Harness, speaker: Speaker) -> Exporter:
     """What tells a collector; that there is one, and where, is said, and once that it does not hear us."""
-    from agi.telemetry.otel import Exporter, shown  # late: few daemons have anybody to tell
+    from agi.telemetry.otel import Exporter  # late: few daemons have anybody to tell
 
     def warn(text: str) -> None:
         with suppress(RuntimeError):  # the loop is closed: nobody reads that any more
@@ -153,7 +153,7 @@ def _exporter(endpoint: str, harness: Harness, speaker: Speaker) -> Exporter:
 
     loop = asyncio.get_running_loop()
     exporter = Exporter(endpoint, harness.tools_known, warn)
-    speaker.tell(f"agi: traces and metrics are sent to {shown(endpoint)}.")
+    speaker.tell(f"agi: traces and metrics are sent to {endpoint}.")
     return exporter
 
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Container, Sequence
 from threading import Lock, Thread
 from typing import Any
+from urllib.parse import urlsplit
 
 from agi import __version__
 from agi.errors import ConfigError
@@ -25,6 +26,7 @@ TOKENS = tuple(4**power for power in range(14))
 """The bounds that the GenAI conventions give for their two histograms; the SDK's own are for milliseconds."""
 _SDK = "opentelemetry"
 _UNHEARD = "the collector at {} cannot be reached, or does not take what it is sent; work goes on without it"
+_ODD = "OpenTelemetry does not take the value of a variable OTEL_… of the environment, and goes by what it has itself"
 CLOSING_MS = 3_000
 """How long the end waits for what is not sent yet, traces and metrics together."""
 
@@ -46,12 +48,22 @@ class Exporter:
                 code="extra_missing",
                 hint=f"Run `{how_to_add('otel')}`, or remove the setting.",
             ) from error
-        self._trouble = _Trouble(lambda: warn(_UNHEARD.format(shown(endpoint))))
+        check_endpoint(endpoint)
+        self._trouble = _Trouble(lambda: warn(_ODD))
         logging.getLogger(_SDK).addHandler(self._trouble)
         self._spans = Spans(tools)
         resource = Resource.create({"service.name": "agi", "service.version": __version__})
-        self._traces = _Traces(endpoint.rstrip("/"), resource)
-        self._numbers = _Numbers(endpoint.rstrip("/"), resource)
+        try:
+            self._traces = _Traces(endpoint.rstrip("/"), resource)
+            self._numbers = _Numbers(endpoint.rstrip("/"), resource)
+        except ValueError as error:
+            raise ConfigError(
+                "OpenTelemetry cannot work with what the environment says.",
+                code="telemetry_invalid",
+                hint="OTEL_BSP_SCHEDULE_DELAY and OTEL_METRIC_EXPORT_INTERVAL are milliseconds, of which there must be "
+                "some; look at the other variables OTEL_… as well.",
+            ) from error
+        self._trouble.now(lambda: warn(_UNHEARD.format(endpoint)))
 
     def hear(self, events: Sequence[ev.Event]) -> None:
         """Take in events that are durable."""
@@ -81,9 +93,20 @@ class Exporter:
         self._trouble.rest()
 
 
-def shown(endpoint: str) -> str:
-    """An address as a person may read it: without a query. Settings take none with a password."""
-    return endpoint.partition("?")[0]
+def check_endpoint(endpoint: str) -> None:
+    """Refuse what no path can follow, and where nobody can be: it would be sent to another place, or to none."""
+    try:
+        parts = urlsplit(endpoint)
+        is_one = bool(parts.hostname) and parts.port != 0 and not set("?#") & set(endpoint)
+    except ValueError:
+        is_one = False
+    if not is_one:
+        raise ConfigError(
+            "`telemetry.endpoint` is no address to which `/v1/traces` can be added.",
+            code="telemetry_invalid",
+            hint="Give one such as http://localhost:4318, without `?` or `#`; keys for a collector go into the "
+            "environment variable OTEL_EXPORTER_OTLP_HEADERS.",
+        )
 
 
 class _Trouble(logging.Handler):
@@ -94,6 +117,10 @@ class _Trouble(logging.Handler):
         self._tell = tell
         self._told = False
         self._one_at_a_time = Lock()
+
+    def now(self, tell: Callable[[], None]) -> None:
+        """From here on complaints are about something else."""
+        self._tell, self._told = tell, False
 
     def tell(self) -> None:
         """Say it, unless that was done."""
