@@ -325,6 +325,26 @@ async def test_settings_that_changed_between_two_turns(place):
     await plays(place)
 
 
+async def test_trust_that_came_and_went(place):
+    """Whether verification was asked about is told by each turn: trust is what it is when the session is exported."""
+    own = {"verify": {"commands": ["true"]}, "approval": {"requireForKinds": ["exec"]}}
+    (place.home / "config.json").write_text(json.dumps(own))
+    await place.reopen()
+    place.model.calls("write_file", path="n.txt", content="n").says("One.")
+    await place.ask("one", on_ask="deny")
+    place.trusted = False
+    place.model = ScriptedModel().calls("write_file", path="n.txt", content="m").says("Two.")
+    await place.reopen()
+    await place.ask("two", on_ask="deny")
+
+    assert place.events("verification_started")
+    assert [one.data.name for one in place.events("approval_requested")] == ["verify"]
+    await plays(place)
+    place.trusted = True
+    await place.reopen()
+    await plays(place)
+
+
 async def test_tools_of_an_mcp_server_and_of_the_project(tmp_path):
     """Their results are the record's: the server is gone, and nothing is started."""
     (tmp_path / "home").mkdir()

@@ -146,6 +146,8 @@ class TurnSettings(Struct, frozen=True, kw_only=True, omit_defaults=True):
     session_budget: Budget = Budget()
     """The configured ones; a session may have its own."""
     verify: VerifyPolicy = VerifyPolicy()
+    verify_asks: bool | UnsetType = UNSET
+    """Whether verification is asked about, as where nobody trusts the workspace; logs of older versions do not tell."""
     review: PatchReviewPolicy = PatchReviewPolicy()
     compaction: CompactionPolicy = CompactionPolicy()
 

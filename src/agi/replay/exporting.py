@@ -169,7 +169,7 @@ def conditions_of(
         turn_budget=config.budget_per_turn,
         session_budget=config.budget_per_session,
         verify=config.verify,
-        verify_asks=not site.trusted or bool(site.no_commands()),
+        verify_asks=site.verify_asks,
         review=config.patch_review,
         compaction=config.compaction,
         models=tuple(_known(site, *one) for one in models),

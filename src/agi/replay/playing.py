@@ -366,6 +366,7 @@ class _Play:
             turn_budget=then.turn_budget,
             session_budget=then.session_budget,
             verify=then.verify,
+            verify_asks=given.verify_asks if then.verify_asks is UNSET else then.verify_asks,
             review=then.review,
             compaction=then.compaction,
         )

@@ -298,7 +298,7 @@ class Runner:
             session_budget=session_budget,
             session_seconds=state.seconds,
             verify=config.verify,
-            verify_asks=not site.trusted or bool(site.no_commands()),
+            verify_asks=site.verify_asks,
             review=config.patch_review,
             reviewer=named_model(site, config.patch_review.model),
             delegated=lambda: (delegated(self._log.db, state.id, turn.id), delegated(self._log.db, state.id)),
@@ -460,6 +460,7 @@ def settings_of(site: Site, agent: Agent) -> ev.TurnSettings:
         turn_budget=config.budget_per_turn,
         session_budget=config.budget_per_session,
         verify=config.verify,
+        verify_asks=site.verify_asks,
         review=config.patch_review,
         compaction=config.compaction,
     )

@@ -208,6 +208,11 @@ class Site(Struct, frozen=True, kw_only=True, dict=True):
         """Where its commands run."""
         return self.cells.cell(self)
 
+    @property
+    def verify_asks(self) -> bool:
+        """Whether a person is asked before the project's own commands verify a change."""
+        return not self.trusted or bool(self.no_commands())
+
     def no_commands(self) -> str:
         """Why no command may run here; empty if commands may."""
         return self.cells.no_commands(self)
