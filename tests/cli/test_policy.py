@@ -78,6 +78,10 @@ def test_what_follows_two_dashes_is_never_an_option(here, text):
         (("repaly", "x"), "Did you mean replay?"),
         (("explain", "ls", "--tool", "nothing"), "There is no tool 'nothing'"),
         (("explain", "ls", "--agent", "nobody"), "nobody"),
+        (("explain", "ls", "--policy", "x.json"), "takes no --policy: that is of `agi policy replay`."),
+        (("explain", "ls", "--all"), "takes no --all: that is of `agi policy replay`."),
+        (("replay", "3f9a", "--tool", "shell"), "takes no --tool: that is of `agi policy explain`."),
+        (("replay", "3f9a", "-a", "build"), "takes no --agent: that is of `agi policy explain`."),
     ],
 )
 def test_a_wrong_line_says_what_is_meant(here, words, said):

@@ -19,8 +19,12 @@ _WHOLE = len(_PREFIX) + 32
 
 async def find_session(client: Client, text: str) -> Session:
     """Give the session of this id, or the only one whose id begins or ends so; raises NotFound, or Invalid."""
-    if len(text) >= _WHOLE or len(text.removeprefix(_PREFIX)) < SHORTEST:
+    if len(text) >= _WHOLE:
         return await client.session(text)
+    if len(text.removeprefix(_PREFIX)) < SHORTEST:
+        said = f"There is no session {text[:80]!r}."
+        hint = f"Say all of its id, or {SHORTEST} characters of it at least: its beginning or its end."
+        raise NotFound(said, hint=hint, code="session_not_found")
     found = [one for one in await client.sessions(limit=LOOKED_AT) if _fits(one.id, text)]
     if len(found) > 1:
         names = ", ".join(one.id for one in found[:NAMED]) + (" …" if len(found) > NAMED else "")

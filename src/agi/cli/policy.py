@@ -17,6 +17,8 @@ from agi.cli.place import place
 from agi.protocol.explanations import Explanation, SeenCommand
 
 ACTIONS = ("explain", "replay")
+OPTIONS = {"explain": ("--tool", "--agent"), "replay": ("--policy", "--all")}
+"""What only one of them takes."""
 VERDICTS = {"allow": "It would run unasked", "ask": "A person would be asked", "deny": "It would be refused"}
 
 
@@ -30,6 +32,9 @@ def policy(arguments: Arguments) -> int:
         raise error
     if not name or words == ["explain"]:
         raise usage("policy", 'Say which command: `agi policy explain "git status"`.')
+    for action in ACTIONS:
+        if action != name and (given := [option for option in OPTIONS[action] if arguments.has(option)]):
+            raise usage("policy", f"`agi policy {name}` takes no {given[0]}: that is of `agi policy {action}`.")
     if name == "replay":
         from agi.cli.policy_replay import policy_replay  # late: only who asks needs it
 

@@ -48,7 +48,8 @@ At a terminal agi asks before it writes or runs something. Without one such call
 A file of the folder named with @ in the prompt is attached too: @src/app.py, @"my notes.txt".
 
 Exit codes: 0 answered; 1 failed; 2 wrong options or settings; 3 calls or the plan were refused;
-4 stopped by a limit (steps, budget, length); 5 --timeout; 130 interrupted; 143 terminated.
+4 stopped by a limit (steps, budget, length); 5 --timeout; 129 hung up; 130 interrupted; 141 nobody reads the output;
+143 terminated.
 
 Examples:
   agi "What does this project do?"
@@ -390,7 +391,11 @@ agi repair [--project PATH] [--from-mirrors]
 Rebuilds the database from the mirrors in .agi/sessions when it is missing or damaged; when it is in order, makes sure
 that the mirrors say the same. What cannot be read is set aside, never deleted. Stop the daemon first.
 
-  --from-mirrors   rebuild the database in any case; the old file is set aside
+  --from-mirrors   rebuild the database in any case; the old file is set aside. `agi repair` afterwards writes those
+                   mirrors anew that were damaged
+  --project PATH   the folder (default: this one)
+
+Exit codes: 0 in order, or mended; 1 something is left to do, and is said; 2 wrong options, no such folder.
 
 Examples:
   agi repair
@@ -409,7 +414,8 @@ no file is written. Make a cassette to keep with `agi sessions export ID --casse
   --project PATH   the folder of the session (default: this one)
   --json           for programs
 
-Exit codes: 0 identical; 1 something else would happen, the first difference is shown; 2 the file is no cassette.
+Exit codes: 0 identical, or nothing to compare; 1 something else would happen, the first difference is shown, or the log
+is damaged; 2 wrong options, no such session, or the file is no cassette.
 
 Examples:
   agi replay 3f9a
@@ -525,16 +531,23 @@ Says what would become of a command and why: each program it would start, the fi
 decides, the risk, and what an answer could be remembered as. Runs nothing.
 
 `replay` judges every call of a session, or of a cassette, again: by your settings as they are now, or by those in a
-file. It says what was allowed, asked about or denied then and would be now, and by which rule. Exit code 1 if any call
-would be decided otherwise, else 0.
+file. It says what was allowed, asked about or denied then and would be now, and by which rule.
 
+Of `explain`:
+  --tool NAME      another tool than shell; the text is then a path, or its whole input as JSON
+  -a, --agent NAME who would call it (default: the agent of a new session)
+
+Of `replay`:
   --policy FILE    a settings file (the defaults if it has no `approval`), or only what stands under `approval`; else
                    the settings of the folder
   --all            the calls that would be decided as they were, too
-  --tool NAME      another tool than shell; the text is then a path, or its whole input as JSON
-  -a, --agent NAME
+
+Of both:
   --project PATH   the folder (default: this one)
   --json           for programs
+
+Exit codes: 0; of `replay` 1 if a call would be decided otherwise, or the log is damaged; 2 wrong options, no such
+session, or the file is no cassette or no policy.
 
 Examples:
   agi policy explain "git log --oneline | head"

@@ -94,7 +94,7 @@ def database(project: Path) -> Finding:
     if not is_text:
         text = f"{path}: a text in it is not as it was written"
         return broken("database", text, FROM_MIRRORS)
-    return ok("database", f"readable and whole, {counted(count, 'session')}")
+    return ok("database", f"can be read, {counted(count, 'session')}; `agi log verify` looks at every event")
 
 
 def _is_text(db: sqlite3.Connection) -> bool:
