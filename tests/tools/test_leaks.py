@@ -22,7 +22,7 @@ from agi.workspace.processes import CHILD_MARKER
 COMMANDS = int(os.environ.get("AGI_COMMANDS", "500"))
 AT_ONCE = 8
 MOST_KEPT = 2 * (32 + AT_ONCE)
-"""Folders of control groups: two a group, of those that wait for a command and those whose last processes are ending."""
+"""Folders of control groups: two a group, of those that wait for a command and those that end."""
 MARK = f"{CHILD_MARKER}={os.getpid()}".encode()
 
 KINDS = [
