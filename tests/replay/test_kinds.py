@@ -25,6 +25,7 @@ from agi.replay.playing import Played, play_cassette
 from agi.sessions.harness import Harness
 from agi.testing.box import daemon_in_a_box
 from agi.testing.provider import ProviderServer, calls, fails, says
+from agi.views.comparing import differing
 
 RAW = Path(__file__).parent.parent / "mcp" / "servers" / "raw.py"
 QUIET = '{"verify": {"autoVerify": false}}'
@@ -33,8 +34,9 @@ FREE = '{"verify": {"autoVerify": false}, "approval": {"requireForKinds": []}}'
 
 
 async def assert_plays(harness: Harness, session_id: str, *, given: bool = False) -> Played:
-    """The bytes of its cassette play the same, from the first event and from every other one."""
+    """The bytes of its cassette play the same, from the first event and from every other one; its tables are right."""
     data = await exported(harness, session_id, "cassette")
+    assert differing(harness.log.db, session_id, parse_cassette(data).events) == ()
 
     def play() -> Played:
         cassette = parse_cassette(data)
