@@ -57,10 +57,20 @@ ALL = {
 }
 
 
+HOW_LONG = "All of them, with the peers, take half an hour on two processors, and peers are installed by npm and pip."
+
+
+def _help() -> str:
+    told = [f"  {name:<16}{(measure.__doc__ or '').strip().splitlines()[0]}" for name, measure in ALL.items()]
+    peers = "  peers           Ours beside others; names of some may follow."
+    turns = "AGI_TURNS sets how many turns `soak` and `neighbours` take."
+    return "\n".join(((__doc__ or "").strip(), "", *told, peers, "", f"{HOW_LONG} {turns}"))
+
+
 def main(names: list[str]) -> None:
     """Measure what is named, or everything."""
     if set(names) & {"-h", "--help"}:
-        print(f"{(__doc__ or '').strip()}\n\nMeasurements: {', '.join(ALL)}, peers.")
+        print(_help())
         return
     if names[:1] == ["peers"]:
         _peers(names[1:])

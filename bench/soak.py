@@ -86,7 +86,7 @@ async def _run(running: Daemon, folder: Path, turns: int) -> list[Probe]:
 
 
 def soak() -> list[Row]:
-    """The second tenth, when all that is kept is there, beside the last."""
+    """Turn after turn: the second tenth, when all that is kept is there, beside the last."""
     with provider("says:An answer of some words, as answers are.") as url:
         ground = Ground(url)
         config = ground.home / ".config" / "agi" / "config.json"

@@ -23,7 +23,6 @@ from agi.protocol import events as ev
 from agi.protocol.events import parse_envelope
 from agi.protocol.messages import Message
 from agi.views import pool, queries
-from agi.views.comparing import differing
 from agi.views.tables import Tables, anchor
 
 GOLDEN = Path(__file__).parent / "golden" / "logs"

@@ -273,7 +273,10 @@ async def test_a_collector_that_is_not_there_holds_nothing_up(tmp_path: Path, co
 
 @pytest.mark.parametrize(
     "endpoint",
-    ["http://127.0.0.1:4318/x?key=abc", "http://127.0.0.1:4318/#x", "http://[", "http://127.0.0.1:99999", "http://a:b"],
+    [
+        *("http://127.0.0.1:4318/x?key=abc", "http://127.0.0.1:4318/#x", "http://127.0.0.1:4318/v1/traces"),
+        *("http://[", "http://127.0.0.1:99999", "http://a:b"),
+    ],
 )
 def test_an_address_that_no_path_can_follow_is_refused(endpoint: str) -> None:
     """Behind a query the path would be a part of it, and all went to a place that nobody meant."""

@@ -97,7 +97,8 @@ def check_endpoint(endpoint: str) -> None:
     """Refuse what no path can follow, and where nobody can be: it would be sent to another place, or to none."""
     try:
         parts = urlsplit(endpoint)
-        is_one = bool(parts.hostname) and parts.port != 0 and not set("?#") & set(endpoint)
+        is_whole = parts.path.rstrip("/").endswith(("/v1/traces", "/v1/metrics"))
+        is_one = bool(parts.hostname) and parts.port != 0 and not set("?#") & set(endpoint) and not is_whole
     except ValueError:
         is_one = False
     if not is_one:

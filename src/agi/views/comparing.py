@@ -22,8 +22,8 @@ COLUMNS = {
     "artifacts": "id, message_part_id, kind, path, mime, size, sha256",
     "turns": "id, session_id, message_id, status, retry_of, asked, outcome, ended_at",
     "attachments": "session_id, ref, filename, mime_type, size, sha256, created_at",
-    "usage": "session_id, quarter, provider, model, requests, input, output, cached, cache_write, reasoning, priced_usd,"
-    " unpriced",
+    "usage": "session_id, quarter, provider, model, requests, input, output, cached, cache_write, reasoning,"
+    " priced_usd, unpriced",
 }
 """What each table says that follows from events alone, whichever version wrote the row."""
 PAGE = 500
