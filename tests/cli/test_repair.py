@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -15,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from agi.cli import repair as repairs
+from agi.eventlog.schema import connect
 from agi.testing.provider import says
 from agi.testing.replies import breaks
 
@@ -173,6 +176,44 @@ async def test_it_refuses_while_a_one_shot_runs(cli):
 
     assert result.code == 1
     assert "is running" in result.err
+
+
+@pytest.mark.parametrize("arguments", [(), ("--from-mirrors",)])
+def test_it_refuses_while_an_idle_process_has_the_database_open(here, arguments):
+    """It would go on in a file that is set aside, and its mirrors in files that are replaced."""
+    first_session(here)
+    folder = here.project / ".agi"
+    with closing(connect(folder / "agi.sqlite")):
+        before = standing(folder / "sessions")
+        refused = here("repair", *arguments)
+
+    assert (refused.code, refused.out) == (1, "")
+    assert "agi.sqlite is in use." in refused.err
+    assert "Stop the `agi` that has it open" in refused.err
+    assert standing(folder / "sessions") == before
+    assert not list(folder.glob("*.damaged-*"))
+    assert here("repair", *arguments).code == 0
+
+
+@pytest.mark.parametrize("arguments", [(), ("--from-mirrors",)])
+def test_who_starts_while_it_repairs_waits_and_opens_what_is_there_then(here, arguments, monkeypatch):
+    """A session that somebody began meanwhile would be in what is set aside."""
+    first_session(here)
+    name = "rebuild_database" if arguments else "rebuild_mirrors"
+    make, waiting = getattr(repairs, name), []
+
+    def begin_meanwhile(folder: Path, *others: object) -> object:
+        try:
+            with (folder / "agi.sqlite.lock").open() as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            waiting.append(name)
+        return make(folder, *others)
+
+    monkeypatch.setattr(repairs, name, begin_meanwhile)
+
+    assert here("repair", *arguments).code == 0
+    assert waiting == [name]
 
 
 def test_where_nothing_is_there_is_nothing_to_repair(here):

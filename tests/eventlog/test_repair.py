@@ -595,6 +595,17 @@ def test_of_many_processes_that_find_the_same_damage_one_rebuilds(folder, told):
     assert rebuild_if_needed(folder, database(folder), Tables()) is None
 
 
+async def test_a_database_that_somebody_has_open_is_not_made_again(folder, logs, story):
+    """Its journal would be left behind, and what is written next be lost with what was set aside."""
+    before = {path.name for path in logs.folder.iterdir()}
+
+    with pytest.raises(StorageError, match="is in use") as refused:
+        rebuild_database(logs.folder, database(logs.folder), Tables())
+
+    assert (refused.value.code, bool(refused.value.hint)) == ("database_in_use", True)
+    assert {path.name for path in logs.folder.iterdir()} == before
+
+
 @pytest.mark.threat("T46")
 def test_a_database_damaged_in_the_middle_gives_back_the_rest(folder):
     """Without any mirror, what lies before and behind the damaged pages is found; the hole is full of notices."""

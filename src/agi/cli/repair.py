@@ -20,7 +20,15 @@ from agi.errors import Conflict, Damaged, NotFound, StorageError
 from agi.eventlog import leases
 from agi.eventlog.links import refuse_links_within
 from agi.eventlog.mirroring import count_differing, rebuild_mirrors
-from agi.eventlog.repair import Repair, is_anything, is_damaged, needs_rebuild, rebuild_database, refuse_no_folders
+from agi.eventlog.repair import (
+    Repair,
+    alone_at,
+    is_anything,
+    is_damaged,
+    needs_rebuild,
+    rebuild_database,
+    refuse_no_folders,
+)
 from agi.eventlog.schema import connect
 from agi.views.tables import Tables
 
@@ -35,7 +43,7 @@ def repair(arguments: Arguments) -> int:
     refuse_no_folders(data)
     if not is_anything(database, data):
         raise NotFound(f"There are no sessions in {project}.", hint="Name another folder with --project.")
-    with locked(project):
+    with locked(project), alone_at(database):  # daemons are kept out, and so is every other start
         _refuse_while_running(database)
         is_rebuilt = arguments.has("--from-mirrors") or needs_rebuild(database, data) or is_damaged(database)
         make = rebuild_database if is_rebuilt else rebuild_mirrors

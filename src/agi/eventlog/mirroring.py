@@ -19,7 +19,7 @@ from agi.eventlog import chain
 from agi.eventlog.base import Projection
 from agi.eventlog.deleting import deleted
 from agi.eventlog.mirror import replace_file, session_folder
-from agi.eventlog.repair import BATCH, Repair
+from agi.eventlog.repair import BATCH, Repair, refuse_used
 from agi.eventlog.rows import SELECT, from_row, read_page
 from agi.eventlog.salvage import Events, mirrors, read_file, read_mirror, read_snapshot, set_aside_lines
 from agi.eventlog.schema import UNREADABLE, connect, unreadable
@@ -31,8 +31,10 @@ from agi.protocol.sessions import Session
 def rebuild_mirrors(folder: Path, database: Path, projection: Projection) -> Repair:
     """Write anew every mirror that does not say exactly what the database says; raises Damaged if it is not whole.
 
-    What cannot be read is told in the report, and nothing of that session is touched.
+    And StorageError while somebody has it open. What cannot be read is told in the report, and nothing of that
+    session is touched.
     """
+    refuse_used(database)
     report = Repair()
     with _reading(database), closing(connect(database)) as db:
         _refuse_holes(db, database)

@@ -141,6 +141,30 @@ def is_damaged(database: Path) -> bool:
     return True
 
 
+def is_used(database: Path) -> bool:
+    """Whether another connection has it open; of one that cannot be read, or is missing, nobody can tell."""
+    if not database.exists():
+        return False
+    try:
+        with closing(sqlite3.connect(database, timeout=0, isolation_level=None)) as db:
+            db.execute("PRAGMA locking_mode=EXCLUSIVE")
+            db.execute("BEGIN IMMEDIATE")
+            db.execute("ROLLBACK")
+    except UNREADABLE as error:
+        return "locked" in str(error)
+    return False
+
+
+def refuse_used(database: Path) -> None:
+    """See that nobody would go on writing to a file that stands there no more; raises StorageError.
+
+    Call it within `alone_at`: who is not there yet waits, and opens what is there then.
+    """
+    if is_used(database):
+        hint = "Stop the `agi` that has it open, or close what looks at it, then try again."
+        raise StorageError(f"{database} is in use.", code="database_in_use", hint=hint)
+
+
 def rebuild_if_needed(folder: Path, database: Path, projection: Projection) -> Repair | None:
     """Look and rebuild, within `alone_at`: of several processes that find the same damage at once, one does it."""
     return rebuild_database(folder, database, projection) if needs_rebuild(database, folder) else None
@@ -163,7 +187,11 @@ def alone_at(database: Path) -> Iterator[None]:
 
 
 def rebuild_database(folder: Path, database: Path, projection: Projection) -> Repair:
-    """Make the database from every mirror and whatever the old file still tells; the old file is set aside."""
+    """Make the database from every mirror and whatever the old file still tells; the old file is set aside.
+
+    Raises StorageError while somebody has the old one open.
+    """
+    refuse_used(database)
     return _rebuild(folder, database, projection, read_database(database), None)
 
 

@@ -21,7 +21,7 @@ from agi.eventlog.base import Entry, Projection
 from agi.eventlog.links import DATABASE, refuse_links_within
 from agi.eventlog.log import EventLog
 from agi.eventlog.repair import ORIGIN as FILE
-from agi.eventlog.repair import Repair, rebuild_from_text
+from agi.eventlog.repair import Repair, is_used, rebuild_from_text
 from agi.eventlog.schema import UNREADABLE, connect, refuse_no_file, unreadable
 from agi.protocol import events as ev
 from agi.views import queries
@@ -64,7 +64,7 @@ def doubted(folder: Path, home_config: Path, projection: Projection) -> Repair |
     is_own = _read(folder / FILE) in known
     if found in known or (is_own and found is None):
         return None
-    if _is_used(database):
+    if is_used(database):
         if is_own:
             return None
         raise StorageError(
@@ -185,18 +185,6 @@ def _mark_of(database: Path) -> str | None:
             return str(row[0]) if row else ""
     except UNREADABLE as error:
         return None if isinstance(unreadable(database, error), Damaged) else ""
-
-
-def _is_used(database: Path) -> bool:
-    """Whether another connection has it open."""
-    try:
-        with closing(sqlite3.connect(database, timeout=0, isolation_level=None)) as db:
-            db.execute("PRAGMA locking_mode=EXCLUSIVE")
-            db.execute("BEGIN IMMEDIATE")
-            db.execute("ROLLBACK")
-    except UNREADABLE as error:
-        return "locked" in str(error)
-    return False
 
 
 def _known(home_config: Path) -> set[str]:
