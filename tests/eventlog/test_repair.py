@@ -10,6 +10,7 @@ import shutil
 import sqlite3
 import tempfile
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -604,6 +605,39 @@ async def test_a_database_that_somebody_has_open_is_not_made_again(folder, logs,
 
     assert (refused.value.code, bool(refused.value.hint)) == ("database_in_use", True)
     assert {path.name for path in logs.folder.iterdir()} == before
+
+
+def test_a_rebuild_that_is_cut_off_leaves_the_old_files_together(folder, monkeypatch):
+    """In their place or under the other name: a journal that went ahead would be missed by its database."""
+    calls = ("link", "replace", "unlink")
+    names = ("agi.sqlite", "agi.sqlite-wal")
+    steps = 0
+    while True:
+        forget_database(folder)
+        folder.mkdir(exist_ok=True)
+        for name in names:
+            (folder / name).write_text(name)
+        left = steps
+
+        def break_off(real, *arguments: object, **kept: object) -> object:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                raise KeyboardInterrupt
+            return real(*arguments, **kept)
+
+        try:
+            with monkeypatch.context() as patched:
+                for call in calls:
+                    patched.setattr(os, call, partial(break_off, getattr(os, call)))
+                repairs._set_aside(database(folder), repairs.Repair(), "damaged-1")
+        except KeyboardInterrupt:
+            steps += 1
+        else:
+            break
+        together = [[folder / name for name in names], [folder / f"agi.sqlite.damaged-1{end}" for end in ("", "-wal")]]
+        assert any([file.exists() and file.read_text() for file in pair] == [*names] for pair in together), steps
+    assert steps > len(names)
 
 
 @pytest.mark.threat("T46")

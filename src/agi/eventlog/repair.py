@@ -357,15 +357,18 @@ def _put(db: sqlite3.Connection, page: list[Event], projection: Projection, sess
 
 
 def _set_aside(database: Path, report: Repair, name: str) -> None:
-    """Keep the old files under another name; the database stands in its place until the new one takes it."""
+    """Keep the old files under another name; the database stands in its place until the new one takes it.
+
+    A journal that is still there is one that nobody could apply. It goes last, when it and its database have another
+    name: a new database would take it for its own.
+    """
     aside = database.with_name(f"{database.name}.{name}")
-    for file in companions(database):
-        os.replace(file, kept := aside.with_name(file.name.replace(database.name, aside.name, 1)))
+    old = [file for file in (database, *companions(database)) if file.exists()]
+    for file in old:
+        _name_again(file, kept := aside.with_name(file.name.replace(database.name, aside.name, 1)))
         report.set_aside.append(str(kept))
-    if database.exists():
-        _name_again(database, aside)
-        report.set_aside.insert(0, str(aside))
-    database.with_name(database.name + "-shm").unlink(missing_ok=True)
+    for file in (*companions(database), database.with_name(database.name + "-shm")):
+        file.unlink(missing_ok=True)
 
 
 def _name_again(file: Path, kept: Path) -> None:
