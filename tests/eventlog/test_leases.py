@@ -145,6 +145,24 @@ def test_who_was_killed_and_not_collected_yet_is_gone(db):
     killed.wait()
 
 
+ROTTED = [("owner", 7), ("owner", b"\xff"), ("owner", "x"), ("generation", b""), ("expires_at", None)]
+
+
+@pytest.mark.parametrize(("column", "value"), ROTTED)
+def test_a_row_that_rotted_is_no_lease(db, column, value):
+    """A bit that flips makes a number nothing, or bytes: nobody is kept from the session for that."""
+    leases.take(db, "s", someone_else(), NOW)
+    db.execute("PRAGMA writable_schema=ON")
+    db.execute("UPDATE sqlite_master SET sql=replace(sql, ' NOT NULL', '') WHERE name='leases'")
+    db.execute("PRAGMA writable_schema=RESET")
+    db.execute(f"UPDATE leases SET {column}=?", (value,))
+
+    assert leases.is_free(db, "s", NOW)
+    lease = leases.take(db, "s", OURS, NOW)
+    leases.require(db, lease)
+    assert not leases.is_free(db, "s", NOW)
+
+
 async def test_an_append_after_a_takeover_is_refused(logs, log, story):
     """A process that was only asleep finds its lease gone, and its events do not get in."""
     lease = await log.take_lease(story.id)

@@ -1,7 +1,8 @@
 """Leases: which process runs a session. Taken before a turn, renewed while it runs, looked at by every append of it.
 
-A lease is free when it has expired or its owner is provably gone (pid and start time). Functions work inside a
-writer's transaction. May import: errors, eventlog.base.
+A lease is free when it has expired or its owner is provably gone (pid and start time). A row that rotted, so that its
+values are not what we write, is no lease. Functions work inside a writer's transaction.
+May import: errors, eventlog.base.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ def process_owner() -> str:
 def take(db: sqlite3.Connection, session_id: str, owner: str, now: float | None = None) -> Lease:
     """Take a session's lease; raises Conflict while another living process holds it."""
     at = time.time() if now is None else now
-    row = db.execute("SELECT owner, generation, expires_at FROM leases WHERE session_id=?", (session_id,)).fetchone()
+    held = _held(db, session_id)
     generation = 1
-    if row is not None:
-        held_by, held_generation, expires_at = row
+    if held is not None:
+        held_by, held_generation, expires_at = held
         if held_by != owner and expires_at > at * 1000 and is_alive(held_by):
             raise Conflict(
                 "Another process is running this session.",
@@ -80,13 +81,28 @@ def require(db: sqlite3.Connection, lease: Lease) -> None:
 def is_free(db: sqlite3.Connection, session_id: str, now: float | None = None) -> bool:
     """Tell whether nobody living holds the lease."""
     at = time.time() if now is None else now
-    row = db.execute("SELECT owner, expires_at FROM leases WHERE session_id=?", (session_id,)).fetchone()
-    return row is None or row[1] <= at * 1000 or not is_alive(row[0])
+    held = _held(db, session_id)
+    return held is None or held[2] <= at * 1000 or not is_alive(held[0])
+
+
+def _held(db: sqlite3.Connection, session_id: str) -> tuple[str, int, int] | None:
+    """Who has, or had, the lease, in which generation and until when; None if nobody, or nobody can tell."""
+    asked = "SELECT CAST(owner AS BLOB), generation, expires_at FROM leases WHERE session_id=?"
+    match db.execute(asked, (session_id,)).fetchone():
+        case (bytes(owner), int(generation), int(expires_at)):
+            return owner.decode(errors="replace"), generation, expires_at
+    return None
 
 
 def is_alive(owner: str) -> bool:
-    """Tell whether the process that called itself `owner` may still run; unknown counts as alive."""
-    pid, started, boot, _ = owner.split(":")
+    """Tell whether the process that called itself `owner` may still run; unknown counts as alive.
+
+    What is no such name is nobody's.
+    """
+    words = owner.split(":")
+    if len(words) != 4 or not words[0].isdecimal():
+        return False
+    pid, started, boot, _ = words
     if boot != _boot():
         return False
     now = started_at(int(pid))
