@@ -111,6 +111,34 @@ def test_a_rotted_row_of_a_session_is_named_as_damage(here, command, state):
     assert here("sessions", "show", session_id).out == before.out
 
 
+def lose(project: Path, which: str) -> None:
+    """Take events out of the database; the mirror has them."""
+    with closing(sqlite3.connect(project / ".agi" / "agi.sqlite")) as db:
+        assert db.execute(f"DELETE FROM events WHERE {which}").rowcount
+        db.commit()
+
+
+@pytest.mark.parametrize("by", ["this process", "a daemon"])
+@pytest.mark.parametrize("lost", ["seq=4", "seq>4", "seq>0"], ids=["a hole", "the end", "all"])
+async def test_who_reads_a_session_of_which_events_are_lost_is_told_and_does_not_wait(cli, by, lost):
+    """Whatever is missing: nobody waits for what never comes, and the way back is one."""
+    await cli("hello")
+    session_id = json.loads((await cli("sessions", "--json")).out)[0]["id"]
+    before = await cli("sessions", "export", session_id)
+    await cli("another")  # a database without any event would be made again at the start
+    async with cli.daemon() if by == "a daemon" else nullcontext():
+        lose(cli.project, f"session_id='{session_id}' AND {lost}")
+        told = [await cli(*command, session_id) for command in (("sessions", "export"), ("policy", "replay"))]
+
+    for one in told:
+        assert one.code == exits.FAILED
+        assert f"The log of {session_id} is damaged" in one.err
+        assert "agi repair --from-mirrors" in one.err
+    assert before.out.startswith(told[0].out)
+    assert (await cli("repair", "--from-mirrors")).code == 0
+    assert (await cli("sessions", "export", session_id)).out == before.out
+
+
 @pytest.mark.parametrize("arguments", [(), ("--from-mirrors",)])
 def test_a_row_that_says_another_number_is_named_and_comes_back_to_its_place(here, arguments):
     """Whoever reads by the index sees nothing of it; whoever looks whether all is well does."""

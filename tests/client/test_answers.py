@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from agi import errors
-from agi.client.answers import refusal
+from agi.client.answers import broken_off, refusal
 from agi.server.errors import STATUSES, error_answer
 
 
@@ -40,3 +40,11 @@ def test_an_answer_of_something_else_is_said_to_be_one(body):
 
     assert isinstance(got, errors.Unavailable)
     assert "http://127.0.0.1:1 answered with status 502" in got.message
+
+
+@pytest.mark.parametrize("kind", [errors.StorageError, errors.Damaged])
+def test_a_stream_that_ends_with_an_error_says_the_same(kind):
+    """As its daemon tells it behind the last event."""
+    got = broken_off(msgspec.json.encode({"code": kind.code, "message": "It is damaged.", "hint": "Mend it."}))
+
+    assert (type(got), got.code, got.message, got.hint) == (kind, kind.code, "It is damaged.", "Mend it.")

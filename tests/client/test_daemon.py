@@ -13,7 +13,7 @@ from agi.client import daemon as module
 from agi.client.daemon import DaemonClient
 from agi.client.find import open_daemon
 from agi.config.daemon import DaemonRecord
-from agi.errors import Invalid, NotFound, Unavailable
+from agi.errors import Damaged, Invalid, NotFound, Unavailable
 from agi.protocol.commands import CreateSession, PostMessage
 from agi.protocol.events import Event, Notice
 
@@ -83,6 +83,19 @@ async def test_heartbeats_are_not_events():
     beat = b'event: heartbeat\ndata: {"ts":"t"}\n\n'
     async with answering(sends(HEAD, b"%x\r\n%b\r\n" % (len(beat), beat), frame(1)), sends(GONE)) as (client, _):
         assert [event.seq async for event in client.follow("s")] == [1]
+
+
+async def test_damage_of_the_log_ends_the_following_with_that_error():
+    """What stands before it is told; and it is not asked for again."""
+    told = b'event: error\ndata: {"code":"damaged","message":"A hole.","hint":"Run `agi repair`."}\n\n'
+    async with answering(sends(HEAD, frame(1), b"%x\r\n%b\r\n" % (len(told), told))) as (client, asked):
+        stream = client.follow("s")
+        assert (await anext(stream)).seq == 1
+        with pytest.raises(Damaged, match="A hole") as refused:
+            await anext(stream)
+
+    assert refused.value.hint == "Run `agi repair`."
+    assert len(asked) == 1
 
 
 async def test_a_session_that_was_never_there_is_an_error():

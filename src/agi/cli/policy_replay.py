@@ -5,25 +5,21 @@ May import: errors, protocol, client, cli; and the reader of cassettes.
 
 from __future__ import annotations
 
-import asyncio
-import os
 from collections.abc import Iterator, Sequence
-from contextlib import aclosing
 from pathlib import Path
 
 import msgspec
 
 from agi.cli import exits
-from agi.cli.abbreviations import find_session
 from agi.cli.display import exact
 from agi.cli.options import Arguments, usage
 from agi.cli.output import put
-from agi.cli.place import has_sessions, place
-from agi.client.find import open_client
-from agi.client.settings import ClientSettings
-from agi.errors import NotFound
+from agi.cli.place import place
+from agi.cli.sources import events_so_far, file_or_session
+from agi.client.base import Client
 from agi.protocol.events import Event
 from agi.protocol.rejudging import PolicyReplay, Rejudged
+from agi.protocol.sessions import Session
 from agi.protocol.tools import ToolDefinition
 from agi.replay.cassette import read_cassette
 
@@ -47,7 +43,7 @@ def policy_replay(arguments: Arguments) -> int:
     given = arguments.get("--policy")
     if given == "":
         raise usage("policy", "--policy names a file.")
-    events, tools = _events(settings, words[1])
+    events, tools = _events(arguments, words[1])
     from agi.client.inprocess import rejudged  # late: it brings the whole house
 
     replayed = rejudged(settings, events, None if given is None else Path(given), tools)
@@ -58,29 +54,17 @@ def policy_replay(arguments: Arguments) -> int:
     return exits.FAILED if replayed.differs else exits.OK
 
 
-def _events(settings: ClientSettings, named: str) -> tuple[Sequence[Event], Sequence[ToolDefinition]]:
+def _events(arguments: Arguments, named: str) -> tuple[Sequence[Event], Sequence[ToolDefinition]]:
     """Those of a file, if there is one of that name, and the tools it knew; else of a session of the project."""
-    if "/" in named or os.path.lexists(named):
-        cassette = read_cassette(Path(named))
-        return cassette.events, cassette.head.conditions.known_tools
-    if not has_sessions(settings):
-        raise NotFound(f"There are no sessions in {settings.project}.", hint="Name the folder with --project.")
-    return asyncio.run(_of_session(settings, named)), ()
+    found = file_or_session(arguments, named, _of_session)
+    if not isinstance(found, Path):
+        return found, ()
+    cassette = read_cassette(found)
+    return cassette.events, cassette.head.conditions.known_tools
 
 
-async def _of_session(settings: ClientSettings, named: str) -> list[Event]:
-    client = await open_client(settings)
-    try:
-        session = await find_session(client, named)
-        found: list[Event] = []
-        async with aclosing(client.follow(session.id)) as events:
-            async for event in events:
-                found.append(event)
-                if event.seq >= session.last_seq:
-                    break
-        return found
-    finally:
-        await client.close()
+async def _of_session(client: Client, session: Session) -> list[Event]:
+    return [event async for event in events_so_far(client, session)]
 
 
 def _told(replayed: PolicyReplay, *, everything: bool) -> Iterator[str]:

@@ -5,8 +5,6 @@ May import: errors, client, cli; and replay, behind which the loop is.
 
 from __future__ import annotations
 
-import asyncio
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,14 +12,10 @@ import msgspec
 from msgspec.structs import replace
 
 from agi.cli import exits
-from agi.cli.abbreviations import find_session
 from agi.cli.display import exact
 from agi.cli.options import Arguments, usage
 from agi.cli.output import put
-from agi.cli.place import has_sessions, place
-from agi.client.find import open_client
-from agi.client.settings import ClientSettings
-from agi.errors import NotFound
+from agi.cli.sources import file_or_session
 from agi.replay.cassette import Cassette, parse_cassette, read_cassette
 from agi.replay.playing import ANOTHER, Differing, Played, play_cassette
 
@@ -53,21 +47,8 @@ def _cassette(arguments: Arguments, named: str) -> Cassette:
     """That of a file, if there is one of that name; else of a session of the project, made for this."""
     if not named:
         raise usage("replay", "Say which session or cassette: `agi replay 3f9a`.")
-    if "/" in named or os.path.lexists(named):
-        return read_cassette(Path(named))
-    settings = place(arguments)
-    if not has_sessions(settings):
-        hint = "Name a cassette's file, or the session's folder with --project."
-        raise NotFound(f"There is no file {exact(named)}, and there are no sessions in {settings.project}.", hint=hint)
-    return parse_cassette(asyncio.run(_of_session(settings, named)))
-
-
-async def _of_session(settings: ClientSettings, named: str) -> bytes:
-    client = await open_client(settings)
-    try:
-        return await client.export((await find_session(client, named)).id, "cassette")
-    finally:
-        await client.close()
+    found = file_or_session(arguments, named, lambda client, session: client.export(session.id, "cassette"))
+    return read_cassette(found) if isinstance(found, Path) else parse_cassette(found)
 
 
 def _seq(arguments: Arguments, name: str) -> int | None:

@@ -16,6 +16,7 @@ from agi.cli.options import Arguments, nearest, usage
 from agi.cli.output import put, put_bytes, say, write
 from agi.cli.place import has_sessions, place
 from agi.cli.questions import ask_line, someone_is_there
+from agi.cli.sources import events_so_far
 from agi.cli.times import local_time
 from agi.cli.transcript import transcript
 from agi.client.base import Client
@@ -125,11 +126,9 @@ async def _export_file(client: Client, session: Session, format: str, path: str 
 
 
 async def _each_event(client: Client, session: Session, take: Callable[[bytes], None]) -> None:
-    async with aclosing(client.follow(session.id)) as events:
+    async with aclosing(events_so_far(client, session)) as events:
         async for event in events:
             take(event.envelope() + b"\n")
-            if event.seq >= session.last_seq:
-                break
 
 
 def _write(descriptor: int, data: bytes, path: str) -> None:

@@ -61,8 +61,16 @@ def refusal(status: int, body: bytes, where: str) -> AgiError:
         told = msgspec.json.decode(body, type=_Body).error
     except (msgspec.DecodeError, UnicodeDecodeError):
         return Unavailable(f"{where} answered with status {status}.", hint="Is it a daemon of this version?")
-    kind = _BY_CODE.get(told.code) or _BY_STATUS.get(status, AgiError)
-    return kind(told.message, hint=told.hint, code=told.code)
+    return _raised(told, _BY_STATUS.get(status, AgiError))
+
+
+def broken_off(data: bytes) -> AgiError:
+    """Make the error with which a stream of events says why there is no more; raises msgspec.DecodeError."""
+    return _raised(msgspec.json.decode(data, type=_Told), StorageError)
+
+
+def _raised(told: _Told, otherwise: type[AgiError]) -> AgiError:
+    return _BY_CODE.get(told.code, otherwise)(told.message, hint=told.hint, code=told.code)
 
 
 def resync() -> Conflict:

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agi.client.answers import refusal, resync
+from agi.client.answers import broken_off, refusal, resync
 from agi.client.base import UNTOLD, Attached, MessagePage, ModelList, Posted, Trust
 from agi.client.running import running_daemon
 from agi.client.tools import ToolList
@@ -183,6 +183,8 @@ class DaemonClient:
                         cursor = told.id or cursor
                         if told.event == "resync":
                             raise resync()
+                        if told.event == "error":
+                            raise broken_off(told.data)
                         if told.event != "heartbeat":
                             yield parse_envelope(told.data)
             except NetError:

@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET, Struct, UnsetType
 
 from agi.config import Flags
-from agi.errors import Conflict, Invalid, Unavailable
+from agi.errors import Conflict, Damaged, Invalid, Unavailable
 from agi.eventlog import leases
 from agi.eventlog.base import ENDINGS, Check, Cursor
 from agi.eventlog.links import refuse_links
 from agi.eventlog.log import EventLog
 from agi.eventlog.repair import alone_at, rebuild_if_needed
+from agi.eventlog.schema import FROM_MIRRORS
 from agi.protocol import commands
 from agi.protocol import events as ev
 from agi.protocol.ids import PART, SESSION, new_id
@@ -612,8 +613,12 @@ class Harness:
         return queries.turn_messages(self.log.db, session_id, turn_id)
 
     def follow(self, session_id: str, cursor: Cursor | None) -> AsyncIterator[Batch]:
-        """A session's events after `cursor`, past and live; raises NotFound."""
-        self.state(session_id)
+        """A session's events after `cursor`, past and live; raises NotFound, and Damaged where its end is lost."""
+        last = self.state(session_id).last_seq
+        if (found := self.log.last_seq(session_id)) < last:
+            self.state(session_id)  # it may have been removed in between
+            text = f"The log of {session_id} is damaged: nothing is left behind event {found}, and there were {last}."
+            raise Damaged(text, hint=FROM_MIRRORS)
         return self.log.follow(session_id, cursor)
 
     def session_folder(self, session_id: str) -> Path:
