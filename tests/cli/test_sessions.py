@@ -6,8 +6,10 @@ import json
 import time
 from collections.abc import AsyncIterator
 
+import msgspec
 import pytest
 
+from agi.cli import sessions
 from agi.cli.times import local_time
 from agi.testing.provider import calls, says
 from agi.testing.replies import breaks
@@ -118,6 +120,24 @@ async def test_an_export_goes_to_a_new_file_only(cli, talked):
     assert json.loads(path.read_text().splitlines()[0])["type"] == "session_created"
     assert second.code == 2
     assert "exists already" in second.err
+
+
+@pytest.mark.parametrize("format", ["ndjson", "cassette"])
+def test_it_is_said_how_many_events_were_written(here, monkeypatch, format):
+    """Those of the file, also where the session had fewer when it was looked up."""
+    here("hello")
+
+    async def earlier(client, text):
+        session = await client.session(text)
+        return msgspec.structs.replace(session, last_seq=session.last_seq - 3)
+
+    monkeypatch.setattr(sessions, "find_session", earlier)
+    session_id = json.loads(here("sessions", "--json").out)[0]["id"]
+    path = here.project / "talk"
+    told = here("sessions", "export", session_id, "--format", format, "--output", str(path))
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+
+    assert told.err == f"{sum('seq' in line for line in lines)} events written to {path}\n"
 
 
 async def test_a_removal_nobody_confirms_does_not_happen(cli):

@@ -15,6 +15,7 @@ import pytest
 from tests.conftest import Place
 from tests.sessions.conftest import Crewed, delegates, report
 
+from agi.errors import Invalid
 from agi.models.scripted import Call, Say, ScriptedModel, Wait
 from agi.protocol import commands
 from agi.protocol.parts import File
@@ -391,8 +392,6 @@ async def test_a_session_that_is_still_at_it(place, where):
 
 async def test_a_log_with_a_hole_is_not_exported(place):
     """It says what finds it and what mends it."""
-    from agi.errors import Invalid
-
     place.model.says("hi")
     await place.ask("hello")
     place.harness.log.db.execute("DELETE FROM events WHERE seq=4")
@@ -400,3 +399,19 @@ async def test_a_log_with_a_hole_is_not_exported(place):
         await exported(place.harness, place.session_id, "cassette")
 
     assert "agi log verify" in refused.value.hint
+
+
+@pytest.mark.parametrize("format", ["cassette", "ndjson"])
+async def test_a_log_with_another_end_than_its_row_knows_is_not_exported(place, format):
+    """What is left fits together, and is not all there was; nor is an end that was made again."""
+    place.model.says("hi")
+    await place.ask("hello")
+    db, last = place.harness.log.db, place.harness.state(place.session_id).last_seq
+    db.execute("UPDATE sessions SET state=json_set(state, '$.head', ?)", ("0" * 64,))
+    with pytest.raises(Invalid, match=f"event {last} is not as it was written"):
+        await exported(place.harness, place.session_id, format)
+    db.execute("DELETE FROM events WHERE seq>4")
+    with pytest.raises(Invalid, match=f"nothing is left behind event 4, and there were {last}") as refused:
+        await exported(place.harness, place.session_id, format)
+
+    assert refused.value.code == "log_damaged"

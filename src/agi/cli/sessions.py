@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 
 import msgspec
+from msgspec import Struct
 
 from agi.cli import exits
 from agi.cli.abbreviations import find_session
@@ -21,12 +22,23 @@ from agi.cli.times import local_time
 from agi.cli.transcript import transcript
 from agi.client.base import Client
 from agi.client.find import open_client
+from agi.counts import counted
 from agi.errors import ConfigError, NotFound, StorageError
+from agi.protocol.reading import reader
 from agi.protocol.sessions import Session
 
 Action = Callable[[Client, Arguments, str], Awaitable[int]]
 LIMIT = 20
 FORMATS = ("ndjson", "cassette", "markdown")
+
+
+class _Head(Struct, frozen=True):
+    """As much of a cassette's first line as is told of it."""
+
+    events: int
+
+
+_decode_head: Callable[[bytes], _Head] = reader(_Head)
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
 
@@ -94,10 +106,10 @@ async def _export(client: Client, arguments: Arguments, session_id: str) -> int:
         return exits.OK
     descriptor = _create(path)
     try:
-        await _each_event(client, session, lambda data: _write(descriptor, data, path))
+        count = await _each_event(client, session, lambda data: _write(descriptor, data, path))
     finally:
         os.close(descriptor)
-    say(f"{session.last_seq} events written to {exact(path)}")
+    say(f"{counted(count, 'event')} written to {exact(path)}")
     return exits.OK
 
 
@@ -121,14 +133,19 @@ async def _export_file(client: Client, session: Session, format: str, path: str 
         _write(descriptor, data, path)
     finally:
         os.close(descriptor)
-    say(f"{session.last_seq} events written to {exact(path)}")
+    what = counted(_decode_head(data.partition(b"\n")[0]).events, "event") if format == "cassette" else "Conversation"
+    say(f"{what} written to {exact(path)}")
     return exits.OK
 
 
-async def _each_event(client: Client, session: Session, take: Callable[[bytes], None]) -> None:
+async def _each_event(client: Client, session: Session, take: Callable[[bytes], None]) -> int:
+    """How many there were."""
+    count = 0
     async with aclosing(events_so_far(client, session)) as events:
         async for event in events:
             take(event.envelope() + b"\n")
+            count += 1
+    return count
 
 
 def _write(descriptor: int, data: bytes, path: str) -> None:

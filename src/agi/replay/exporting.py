@@ -44,7 +44,7 @@ PAGE = 2_000
 async def make_cassette(harness: Harness, session_id: str) -> Cassette:
     """A session's cassette; raises NotFound, or Invalid for one that is too large or not as it was written."""
     state = harness.state(session_id)
-    events = await asyncio.to_thread(read_all, harness, session_id)
+    events = await asyncio.to_thread(read_all, harness, state)
     _refuse_changed(events)
     site = _site_of(harness, state)
     registry = harness.registry
@@ -81,12 +81,12 @@ def _site_of(harness: Harness, state: SessionState) -> Site:
     return harness.site()
 
 
-def read_all(harness: Harness, session_id: str) -> list[Event]:
-    """Every event of a session, within what a cassette holds."""
+def read_all(harness: Harness, state: SessionState) -> list[Event]:
+    """Every event of a session, within what a cassette holds; `state` is how it stood shortly before."""
     events: list[Event] = []
     size = 0
     with closing(connect(harness.log.path)) as db:
-        while page := _page(db, harness.log.path, session_id, len(events)):
+        while page := _page(db, harness.log.path, state.id, len(events)):
             events += page
             size += sum(len(event.raw) for event in page)
             if size > MOST_BYTES // 2 or len(events) > MOST_EVENTS:
@@ -95,7 +95,16 @@ def read_all(harness: Harness, session_id: str) -> list[Event]:
                     code="session_too_large",
                     hint="Fork it at an earlier point, or export its events with --format ndjson.",
                 )
+    _refuse_another_end(events, state)
     return events
+
+
+def _refuse_another_end(events: Sequence[Event], state: SessionState) -> None:
+    """The row of a session and its events were written at once."""
+    if len(events) < state.last_seq:
+        raise _damaged(f"nothing is left behind event {len(events)}, and there were {state.last_seq}")
+    if state.head and chain.digest_of(events[state.last_seq - 1].hash) != chain.digest_of(state.head):
+        raise _damaged(f"event {state.last_seq} is not as it was written")
 
 
 def _page(db: sqlite3.Connection, path: Path, session_id: str, after: int) -> list[Event]:

@@ -24,7 +24,7 @@ async def exported(harness: Harness, session_id: str, format: str) -> bytes:
     if format == "cassette":
         return b"".join(written(await make_cassette(harness, session_id)))
     if format == "ndjson":
-        events = await asyncio.to_thread(read_all, harness, session_id)
+        events = await asyncio.to_thread(read_all, harness, harness.state(session_id))
         return b"".join(event.line() + b"\n" for event in events)
     from agi.replay.markdown import markdown
 
