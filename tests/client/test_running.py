@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import pytest
 
 from agi.client.running import is_locked, locked, running_daemon
-from agi.errors import Conflict
+from agi.errors import Conflict, StorageError
 
 
 def record(here, **changes: object) -> None:
@@ -113,3 +113,32 @@ def test_the_lock_keeps_daemons_out_and_says_who_is_in(here):
     record(here)
     with held(here), pytest.raises(Conflict, match=f"process {os.getpid()}"), locked(here.project):
         pass
+
+
+def test_a_lock_that_is_taken_away_meanwhile_is_taken_anew(here, monkeypatch):
+    """A daemon that is refused removes its own; whoever had just opened that one would hold what nobody else finds."""
+    here.data.mkdir()
+    flock, lock = fcntl.flock, here.data / "daemon.lock"
+
+    def removed_first(descriptor: int, how: int) -> None:
+        monkeypatch.undo()
+        lock.unlink()
+        flock(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", removed_first)
+    with locked(here.project):
+        assert is_locked(here.project)
+
+
+@pytest.mark.parametrize("thing", ["folder", "link"])
+def test_what_stands_in_place_of_the_lock_is_named(here, thing):
+    """It stays there, and what helps is said."""
+    here.data.mkdir()
+    lock = here.data / "daemon.lock"
+    lock.mkdir() if thing == "folder" else lock.symlink_to("elsewhere")
+
+    with pytest.raises(StorageError, match="cannot be opened") as refused, locked(here.project):
+        pass
+
+    assert "is no link or folder" in refused.value.hint
+    assert os.path.lexists(lock)

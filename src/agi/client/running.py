@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from agi.config.daemon import LOCK, DaemonRecord, read_record
+from agi.config.daemon import LOCK, DaemonRecord, is_there, open_lock, read_record
 from agi.config.files import PROJECT_DIR
-from agi.errors import Conflict
+from agi.errors import Conflict, StorageError
 
 
 def running_daemon(project: Path) -> DaemonRecord | None:
@@ -30,7 +30,7 @@ def running_daemon(project: Path) -> DaemonRecord | None:
 def is_locked(project: Path) -> bool:
     """Tell whether a living process holds the project's daemon lock."""
     try:
-        with _opened(project, os.O_RDONLY) as descriptor:
+        with _opened(project) as descriptor:
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
@@ -41,24 +41,40 @@ def is_locked(project: Path) -> bool:
 
 @contextmanager
 def locked(project: Path) -> Iterator[None]:
-    """Keep daemons from starting meanwhile; raises Conflict while one runs."""
-    with _opened(project, os.O_RDWR | os.O_CREAT) as descriptor:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            daemon = running_daemon(project)
-            who = f"process {daemon.pid} at {daemon.url}" if daemon else "another process"
-            raise Conflict(
-                f"A daemon is running for {project}: {who}.", code="daemon_running", hint="Stop it first."
-            ) from error
+    """Keep daemons from starting meanwhile; raises Conflict while one runs, StorageError where no lock can be had."""
+    folder = project / PROJECT_DIR
+    descriptor = _taken(project)
+    while not is_there(descriptor, folder):  # a daemon that was refused has taken it away
+        os.close(descriptor)
+        descriptor = _taken(project)
+    try:
         yield
+    finally:
+        os.close(descriptor)
+
+
+def _taken(project: Path) -> int:
+    """The lock, held as long as it is open."""
+    descriptor = open_lock(project / PROJECT_DIR)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        if not isinstance(error, BlockingIOError):
+            text = f"{project / PROJECT_DIR / LOCK} cannot be locked: {error.strerror}."
+            raise StorageError(text, hint="Check which disk it is on.") from error
+        daemon = running_daemon(project)
+        who = f"process {daemon.pid} at {daemon.url}" if daemon else "another process"
+        text = f"A daemon is running for {project}: {who}."
+        raise Conflict(text, code="daemon_running", hint="Stop it first.") from error
+    return descriptor
 
 
 @contextmanager
-def _opened(project: Path, flags: int) -> Iterator[int]:
+def _opened(project: Path) -> Iterator[int]:
     folder = os.open(project / PROJECT_DIR, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        descriptor = os.open(LOCK, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600, dir_fd=folder)
+        descriptor = os.open(LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     finally:
         os.close(folder)
     try:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from agi.config.daemon import LOCK, RECORD, DaemonRecord, read_record
+from agi.config.daemon import LOCK, RECORD, DaemonRecord, is_there, open_lock, read_record
 from agi.errors import Conflict, StorageError
 from agi.eventlog.leases import started_at
 from agi.protocol.times import to_rfc3339
@@ -32,7 +32,7 @@ class Berth:
         self._is_new_folder = not os.path.lexists(folder)
         self._is_new_lock = not os.path.lexists(folder / LOCK)
         self._enter()
-        while not self._is_there():  # somebody else held it, and took it away
+        while not is_there(self._fd, folder):  # somebody else held it, and took it away
             os.close(self._fd)
             self._enter()
 
@@ -45,24 +45,12 @@ class Berth:
             raise StorageError(
                 text, hint="Check that the folder is writable and holds nothing of that name."
             ) from error
-        try:
-            self._fd = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            hint = (
-                f"See to it that {folder} is yours, that you may read and write it, and that {LOCK} in it is no link."
-            )
-            raise StorageError(f"{folder / LOCK} cannot be opened: {error.strerror}.", hint=hint) from error
+        self._fd = open_lock(folder)
         try:
             self._lock()
         except OSError as error:
             os.close(self._fd)
             raise _taken(folder) from error
-
-    def _is_there(self) -> bool:
-        """Whether the lock that is held is the one that others would find."""
-        with suppress(OSError):
-            return os.path.samestat(os.fstat(self._fd), (self._folder / LOCK).lstat())
-        return False
 
     def _lock(self) -> None:
         """Take the lock. A daemon that was killed as it began a command leaves it to that child until it has begun."""
