@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -78,6 +80,44 @@ def test_a_folder_without_sessions_has_nothing_to_verify(here):
     result = here("log", "verify")
     assert (result.code, result.out) == (0, "No sessions yet.\n")
     assert not (here.project / ".agi" / "agi.sqlite").exists()
+
+
+def empty(database: Path) -> None:
+    """As a crash of the disk may leave it: the name, and nothing in it."""
+    database.write_bytes(b"")
+
+
+def without_tables(database: Path) -> None:
+    database.unlink()
+    with closing(sqlite3.connect(database)) as db:
+        db.execute("VACUUM")
+
+
+@pytest.mark.parametrize("lose", [empty, without_tables])
+def test_a_database_without_a_log_is_damage_where_mirrors_hold_one(here, lose):
+    """No older version wrote that; and what is said helps."""
+    session_id = talk(here)
+    lose(here.project / ".agi" / "agi.sqlite")
+
+    told = here("log", "verify")
+
+    assert told.code == 1
+    assert "agi.sqlite holds no log." in told.out
+    assert f"{session_id}  " in told.out
+    assert "`agi repair --from-mirrors`" in told.err
+    assert here("repair", "--from-mirrors").code == 0
+    assert here("log", "verify").code == 0
+
+
+@pytest.mark.parametrize("lose", [empty, without_tables])
+def test_a_database_in_which_nobody_said_anything_yet_has_nothing_to_verify(here, lose):
+    """Without mirrors there is nothing to bring back."""
+    (here.project / ".agi").mkdir()
+    (here.project / ".agi" / "agi.sqlite").touch()
+    lose(here.project / ".agi" / "agi.sqlite")
+
+    assert here("log", "verify") == here("log", "verify", "--all")
+    assert (here("log", "verify").code, here("log", "verify").out) == (0, "No sessions yet.\n")
 
 
 async def test_it_looks_also_while_a_daemon_runs(cli):

@@ -20,6 +20,7 @@ from agi.config.files import PROJECT_DIR
 from agi.errors import Damaged, Invalid, NotFound
 from agi.eventlog.chain import digest_of, kind_of
 from agi.eventlog.links import refuse_links_within
+from agi.eventlog.repair import is_anything
 from agi.eventlog.verify import LogFiles
 from agi.protocol.chains import LogCheck
 from agi.views.tables import anchor
@@ -68,6 +69,8 @@ def _sessions(files: LogFiles) -> tuple[list[str], Damaged | None]:
     try:
         return files.sessions(), None
     except Damaged as error:
+        if not is_anything(files.database, files.folder):
+            return [], None  # nobody has said anything yet
         text = f"{error.message} Sessions without a mirror were not looked at."
         return files.mirrored(), Damaged(text, hint=error.hint)
 

@@ -19,7 +19,7 @@ from agi.eventlog import chain
 from agi.eventlog.mirror import session_folder
 from agi.eventlog.rows import PLAIN, SELECT
 from agi.eventlog.salvage import mirrors, read_file, read_snapshot
-from agi.eventlog.schema import UNREADABLE, refuse_no_file, unreadable
+from agi.eventlog.schema import FROM_MIRRORS, UNREADABLE, refuse_no_file, unreadable
 from agi.protocol.chains import LogCheck, LogFinding, Place, Problem, Span
 from agi.protocol.events import Event, parse_envelope
 from agi.protocol.ids import SESSION, is_id
@@ -221,6 +221,9 @@ def open_to_read(database: Path) -> sqlite3.Connection:
         columns = [row[1] for row in db.execute("PRAGMA table_info(events)")]
     except UNREADABLE as error:
         raise unreadable(database, error) from error
+    if not columns:
+        db.close()
+        raise Damaged(f"{database} holds no log.", hint=FROM_MIRRORS)
     if b"hash" not in columns and "hash" not in columns:
         db.close()
         raise StorageError(
