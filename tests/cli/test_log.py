@@ -192,6 +192,26 @@ def test_what_would_mend_it_is_said_at_the_end(here):
         assert here("log", "verify").code == 0, words
 
 
+def test_a_mirror_that_no_repair_would_touch_is_to_be_looked_at_first(here):
+    """What stands in its place is somebody's; one that is only missing is written anew."""
+    session_id = talk(here)
+    mirror = here.project / ".agi" / "sessions" / session_id / "events.ndjson"
+    mirror.unlink()
+    missing = here("log", "verify")
+    mirror.mkdir()
+    stands = here("log", "verify")
+
+    assert (missing.code, stands.code) == (1, 1)
+    assert "mirror: There is no events.ndjson." in missing.out
+    assert missing.out.splitlines()[-1] == "`agi repair` writes the mirrors anew from the database."
+    assert stands.out.splitlines()[-2:] == [
+        "Check the disk and who may read the mirrors, or move away what is no file.",
+        "After that, `agi repair` writes the mirrors anew from the database.",
+    ]
+    mirror.rmdir()
+    assert here("repair").code == here("log", "verify").code == 0
+
+
 def test_a_session_that_is_not_there_is_told_in_the_words_of_every_other_command(here):
     """The same thing has the same name wherever it is asked for."""
     talk(here)

@@ -160,7 +160,7 @@ def test_a_mirror_that_ends_too_early_is_found(told, kept):
 def test_a_mirror_that_is_not_there_is_found(told):
     """It is half of what a log is."""
     told.mirror.unlink()
-    assert told.first()[:2] == ("mirror", "unreadable")
+    assert told.first()[:2] == ("mirror", "missing")
 
 
 def test_half_a_line_of_a_crash_and_a_line_written_twice_are_no_change(told):

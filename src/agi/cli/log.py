@@ -121,14 +121,20 @@ def _told(check: LogCheck, was_given: bool) -> Iterator[str]:
         yield f"  The chain begins anew at event {seq}: nothing before it is vouched for by what comes after."
 
 
-def _advice(checks: list[LogCheck]) -> Iterator[str]:
+def _advice(checks: list[LogCheck]) -> list[str]:
     """What would mend it; where only a head that was kept fits nothing, nothing would."""
-    places = {one.place for check in checks for one in check.findings}
+    found = [one for check in checks for one in check.findings]
+    places = {one.place for one in found}
+    steps: list[str] = []
     if "database" in places:
-        yield "`agi repair --from-mirrors` makes the database again: of each event it takes what still fits the chain."
+        again = "makes the database again: of each event it takes what still fits the chain."
+        steps.append(f"`agi repair --from-mirrors` {again}")
+    if any((one.place, one.problem, one.seq) == ("mirror", "unreadable", 0) for one in found):
+        steps.append("Check the disk and who may read the mirrors, or move away what is no file.")
     if places & {"mirror", "session.json"}:
-        then = "After that, `agi repair`" if "database" in places else "`agi repair`"
-        yield f"{then} writes the mirrors anew from the database."
+        then = "After that, `agi repair`" if steps else "`agi repair`"
+        steps.append(f"{then} writes the mirrors anew from the database.")
+    return steps
 
 
 def _summary(checks: list[LogCheck]) -> str:

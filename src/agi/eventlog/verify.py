@@ -178,6 +178,9 @@ class LogFiles(Struct, frozen=True):
         path = session_folder(self.folder / "sessions", session_id) / "events.ndjson"
         try:
             *whole, half = read_file(path).split(b"\n")
+        except FileNotFoundError:
+            walk.find("missing", 0, f"There is no {path.name}.")
+            return walk
         except OSError as error:
             walk.find("unreadable", 0, f"{path.name} cannot be read: {error.strerror}.")
             return walk
