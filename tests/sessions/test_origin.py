@@ -121,6 +121,25 @@ async def test_a_planted_link_is_not_written_through(place, tmp_path):
     assert not (tmp_path / "outside").exists()
 
 
+@pytest.mark.parametrize("whose", ["folder", "user"])
+async def test_a_folder_in_place_of_a_mark_is_named(place, whose):
+    """Whose the log is cannot be told then; what helps is said."""
+    await place.harness.close()
+    path = place.home / "origins" if whose == "user" else place.project / ".agi" / "origin"
+    mark = path.read_bytes()
+    path.unlink()
+    path.mkdir()
+
+    with pytest.raises(StorageError, match="is a folder, not a file") as told:
+        await place.open()
+
+    assert told.value.message.startswith(str(path))
+    assert told.value.hint
+    path.rmdir()
+    path.write_bytes(mark)
+    await place.open()
+
+
 def plant_cache(place) -> None:
     """Put a cache there that this user never made; it carries a mark all the same."""
     cache = place.project / ".agi" / "cache"
@@ -144,6 +163,18 @@ async def test_a_cache_that_came_with_a_repository_is_thrown_away_unread(place):
     await place.reopen()
     await place.ask("second")
     assert (cache / "words.sqlite").read_bytes() == b"ours"
+
+
+async def test_a_cache_with_a_folder_in_place_of_its_mark_goes(place):
+    """Nobody of ours made that."""
+    plant_cache(place)
+    cache = place.project / ".agi" / "cache"
+    (cache / "origin").unlink()
+    (cache / "origin").mkdir()
+    place.model.says("one")
+    await place.ask("first")
+
+    assert not any(b"planted" in path.read_bytes() for path in cache.iterdir())
 
 
 async def test_a_cache_that_is_a_link_is_taken_away_and_what_it_leads_to_is_left(place, tmp_path):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -121,7 +122,7 @@ def own_cache(folder: Path, home_config: Path) -> None:
     cache = folder / CACHE
     if folder.is_symlink() or not folder.is_dir():
         return
-    origin = None if cache.is_symlink() else _read(cache / FILE)
+    origin = None if cache.is_symlink() or (cache / FILE).is_dir() else _read(cache / FILE)
     if origin is not None and origin in _known(home_config):
         return
     if cache.is_symlink() or cache.is_file():
@@ -198,6 +199,9 @@ def _read(path: Path, limit: int = 100, *, from_end: bool = False) -> str | None
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return None
+    if stat.S_ISDIR(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise StorageError(f"{path} is a folder, not a file.", hint="Move it away; agi makes its files itself.")
     with os.fdopen(fd, "rb") as file:
         if from_end:
             file.seek(max(0, os.fstat(fd).st_size - limit))
