@@ -139,6 +139,40 @@ async def test_who_reads_a_session_of_which_events_are_lost_is_told_and_does_not
     assert (await cli("sessions", "export", session_id)).out == before.out
 
 
+@pytest.mark.parametrize(
+    ("command", "damage"),
+    [
+        ("policy replay {}", "events SET text_id=x'ff' WHERE text_id IS NOT NULL"),
+        ("sessions export {}", "events SET seq='zz' WHERE seq=4"),
+        ("sessions show {}", "messages SET info=x'ff'"),
+        ("sessions show {}", "messages SET turn_id=CAST(turn_id AS BLOB)"),
+        ("sessions show {}", "message_parts SET id=CAST(id AS BLOB)"),
+        ("sessions show {}", "message_parts SET type=CAST(type AS BLOB)"),
+        ("sessions show {}", "message_parts SET content=x'ff'"),
+        ("sessions show {}", "message_parts SET content=17"),
+        ("search hello", "sessions SET title=CAST(title AS BLOB)"),
+        ("gc --dry-run", "sessions SET id=CAST(id AS BLOB)"),
+        ("gc --dry-run", "sessions SET updated_at='late'"),
+    ],
+)
+def test_a_value_of_another_kind_is_named_as_damage(here, command, damage):
+    """Whichever column it is in: no command stumbles over it, and a repair brings back what was there."""
+    session_id = first_session(here)
+    before = here("sessions", "show", session_id)
+    with closing(sqlite3.connect(here.project / ".agi" / "agi.sqlite")) as db:
+        assert db.execute(f"UPDATE {damage}").rowcount
+        db.commit()
+
+    told = here(*command.format(session_id).split())
+    assert told.code == exits.FAILED
+    assert "damaged" in told.err
+    assert "agi repair --from-mirrors" in told.err
+    assert "went wrong" not in told.err
+
+    assert here("repair", "--from-mirrors").code == 0
+    assert here("sessions", "show", session_id).out == before.out
+
+
 @pytest.mark.parametrize("arguments", [(), ("--from-mirrors",)])
 def test_a_row_that_says_another_number_is_named_and_comes_back_to_its_place(here, arguments):
     """Whoever reads by the index sees nothing of it; whoever looks whether all is well does."""

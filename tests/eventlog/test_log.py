@@ -418,6 +418,17 @@ async def test_a_log_that_cannot_be_opened_says_that_it_is_damaged(logs, folder)
     assert "agi repair" in refused.value.hint
 
 
+async def test_a_number_that_is_a_text_now_is_damage(log, story, folder):
+    """SQLite takes a text for larger than any number, so that a log seems to end there."""
+    with closing(connect(folder / "agi.sqlite")) as db:
+        db.execute("UPDATE events SET seq='zz' WHERE seq=2")
+
+    with pytest.raises(Damaged) as refused:
+        log.last_seq(story.id)
+
+    assert "agi repair --from-mirrors" in refused.value.hint
+
+
 async def test_a_text_that_is_bytes_now_is_damage_to_who_reads_it_and_to_who_goes_on_from_it(log, story, folder):
     """The hash of the last event is what the next one holds on to."""
     with closing(connect(folder / "agi.sqlite")) as db:

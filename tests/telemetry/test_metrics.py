@@ -76,6 +76,20 @@ async def test_a_one_shot_is_one_of_the_sessions(tmp_path: Path) -> None:
     assert now['agi_sessions{status="completed"}'] == 1
 
 
+async def test_a_session_that_rotted_is_not_counted_and_keeps_nobody_from_the_numbers(tmp_path: Path) -> None:
+    """How it stands is no text any more; the others stand as they do."""
+    async with daemon_in_a_box(tmp_path) as daemon:
+        for _ in range(2):
+            daemon.model.says("hi")
+            turn = await daemon.ask("hello")
+            await turn.answer()
+        change = "UPDATE sessions SET status=CAST(status AS BLOB) WHERE id=?"
+        daemon.harness.log.db.execute(change, (turn.session_id,))
+        now = await numbers(daemon)
+
+    assert now['agi_sessions{status="completed"}'] == 1
+
+
 async def test_strangers_get_no_numbers(tmp_path: Path) -> None:
     """How much somebody works is theirs to tell: the guard asks for the token here too."""
     async with daemon_in_a_box(tmp_path, auth="token") as daemon:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec import Raw
 
-from agi.errors import NotFound
+from agi.errors import Damaged, NotFound
 from agi.protocol import events as ev
 from agi.protocol.ids import MESSAGE, PART, SESSION, TURN, new_id
 from agi.protocol.messages import Usage
@@ -265,3 +265,36 @@ def test_attachments_are_listed_in_the_order_they_came(db, book):
         ("a", "2026-01-01T00:00:03.000Z"),
     ]
     assert queries.attachments(db, new_id(SESSION)) == []
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "turns SET status='finished'",
+        "turns SET outcome=x'ff'",
+        "turns SET asked='{'",
+        "attachments SET ref=CAST(ref AS BLOB)",
+        "attachments SET size='many'",
+        "attachments SET created_at='once'",
+    ],
+)
+def test_a_row_that_is_none_is_damage(db, book, damage):
+    """Of a turn and of a file: whoever reads it is told what helps, and not what a decoder says."""
+    turn = book.begin()
+    book.tell(None, ev.AttachmentAdded(ref="attachments/a", filename="a", mime_type="a/b", size=1, sha256="00"))
+    db.execute(f"UPDATE {damage}")
+
+    with pytest.raises(Damaged, match="'s row is not as it was written") as refused:
+        _ = queries.turn(db, book.id, turn), queries.attachments(db, book.id)
+    assert "agi repair --from-mirrors" in refused.value.hint
+
+
+def test_the_end_of_a_turn_that_is_none_is_damage(db, book):
+    """It is read when somebody asks for it."""
+    turn = book.begin()
+    book.tell(turn, ev.TurnCompleted(message_id=None, stop_reason="end_turn", steps=1, usage=Usage()))
+    assert queries.turn(db, book.id, turn).stop_reason == "end_turn"
+    db.execute("UPDATE turns SET outcome='{'")
+
+    with pytest.raises(Damaged):
+        assert queries.turn(db, book.id, turn).stop_reason

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec import Raw
 
+from agi.errors import Damaged
 from agi.protocol import events as ev
 from agi.protocol.ids import CALL, MESSAGE, new_id
 from agi.protocol.parts import Text, ToolCallContent, ToolCallPart
@@ -45,6 +47,16 @@ def test_calls_files_and_requests_are_found_in_order(book):
         ("edit", False),
     ]
     assert found.calls[0].id == first
+
+
+@pytest.mark.parametrize("damage", ["messages SET info='{'", "message_parts SET content=x'ff'"])
+def test_a_row_that_is_none_is_damage(book, damage):
+    """Whoever makes a conversation shorter is told what helps."""
+    called(book, book.begin("make it so"), "read_file", b"{}")
+    book.db.execute(f"UPDATE {damage}")
+
+    with pytest.raises(Damaged, match="a message's row is not as it was written"):
+        recorded(book.db, book.state)
 
 
 def test_what_was_taken_back_does_not_count(book):

@@ -26,7 +26,7 @@ from agi.eventlog.catching_up import CatchingUp
 from agi.eventlog.hub import Hub
 from agi.eventlog.mirror import Mirror
 from agi.eventlog.older import Ends
-from agi.eventlog.rows import read_page
+from agi.eventlog.rows import NO_TEXT, read_page
 from agi.eventlog.schema import STEPS, UNREADABLE, prepared, unreadable
 from agi.eventlog.watch import Watch
 from agi.eventlog.writer import Job, Writer
@@ -136,6 +136,8 @@ class EventLog:
     def last_seq(self, session_id: str) -> int:
         """The number of the session's last event; 0 if there is none."""
         row = self.db.execute("SELECT max(seq) FROM events WHERE session_id=?", (session_id,)).fetchone()
+        if not isinstance(row[0], int | None):
+            raise unreadable(self.path, sqlite3.DatabaseError(NO_TEXT))
         return row[0] or 0
 
     async def follow(self, session_id: str, cursor: Cursor | None = None) -> AsyncIterator[Batch]:

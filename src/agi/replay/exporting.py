@@ -30,6 +30,7 @@ from agi.protocol.policies import step_limit
 from agi.protocol.times import to_rfc3339
 from agi.protocol.tools import ToolDefinition, ToolKind
 from agi.replay.cassette import MOST_BYTES, MOST_EVENTS, VERSION, Cassette, Conditions, Head, KnownModel, Request
+from agi.replay.damage import damaged, refuse_unreadable
 from agi.replay.playing import play
 from agi.sessions.contexts import offered
 from agi.sessions.harness import Harness
@@ -102,9 +103,9 @@ def read_all(harness: Harness, state: SessionState) -> list[Event]:
 def _refuse_another_end(events: Sequence[Event], state: SessionState) -> None:
     """The row of a session and its events were written at once."""
     if len(events) < state.last_seq:
-        raise _damaged(f"nothing is left behind event {len(events)}, and there were {state.last_seq}")
+        raise damaged(f"nothing is left behind event {len(events)}, and there were {state.last_seq}")
     if state.head and chain.digest_of(events[state.last_seq - 1].hash) != chain.digest_of(state.head):
-        raise _damaged(f"event {state.last_seq} is not as it was written")
+        raise damaged(f"event {state.last_seq} is not as it was written")
 
 
 def _page(db: sqlite3.Connection, path: Path, session_id: str, after: int) -> list[Event]:
@@ -119,14 +120,11 @@ def _page(db: sqlite3.Connection, path: Path, session_id: str, after: int) -> li
             if not isinstance(failure, Damaged):
                 raise failure from error
             if limit == 1:
-                raise _damaged(f"what comes behind event {after} cannot be read") from error
+                raise damaged(f"what comes behind event {after} cannot be read") from error
     for seq, one in enumerate(page, start=after + 1):
         if one.seq != seq:
-            raise _damaged(f"event {seq} is missing")
-        try:
-            one.data  # noqa: B018 - raises if it does not say what its type may say
-        except (msgspec.DecodeError, ValueError) as error:
-            raise _damaged(f"event {seq} cannot be read") from error
+            raise damaged(f"event {seq} is missing")
+        refuse_unreadable(one)
     return page
 
 
@@ -135,16 +133,8 @@ def _refuse_changed(events: Sequence[Event]) -> None:
     before = ""
     for event in events:
         if not chain.fits(before, event):
-            raise _damaged(f"event {event.seq} is not as it was written")
+            raise damaged(f"event {event.seq} is not as it was written")
         before = event.hash
-
-
-def _damaged(what: str) -> Invalid:
-    return Invalid(
-        f"The session's log is damaged: {what}.",
-        code="log_damaged",
-        hint="`agi log verify` says more; `agi repair --from-mirrors` mends what it can.",
-    )
 
 
 def conditions_of(

@@ -21,6 +21,7 @@ from agi.protocol.policies import ApprovalPolicy
 from agi.protocol.rejudging import Now, PolicyReplay, Rejudged, Then
 from agi.protocol.tools import ToolCall, ToolDefinition, ToolKind
 from agi.replay.cassette import read_regular
+from agi.replay.damage import refuse_unreadable
 from agi.sessions.ground import ground_for, ground_of
 from agi.sessions.runner import with_team
 from agi.sessions.sites import Site
@@ -52,7 +53,9 @@ def rejudge(
     source: str = "",
     tools: Sequence[ToolDefinition] = (),
 ) -> PolicyReplay:
-    """Judge every call of a session; `tools` are those it had beside the built-in ones."""
+    """Judge every call of a session; `tools` are those it had beside the built-in ones. Raises Invalid on damage."""
+    for event in events:
+        refuse_unreadable(event)
     known = {one.name: one for one in tools} | {one.name: one for one in Registry(builtin_tools()).definitions()}
     names = {name: one for one in known.values() for name in (one.name, *one.aliases)}
     judging = _Judging(site, policy or site.config.approval, names, _kinds(events))

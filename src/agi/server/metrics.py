@@ -27,7 +27,8 @@ async def metrics(request: Request[None, None]) -> ASGIApp:
 
 def _gauges(harness: Harness) -> Iterable[str]:
     log = harness.log
-    by_status = dict(log.db.execute("SELECT status, count(*) FROM sessions GROUP BY status").fetchall())
+    rows = log.db.execute("SELECT status, count(*) FROM sessions WHERE typeof(status)='text' GROUP BY status")
+    by_status = dict(rows.fetchall())  # one that rotted counts nowhere, and keeps nobody from the other numbers
     yield from gauge("agi_sessions", "Sessions, by how they stand.", "status", by_status)
     running = {"": float(len(harness.runners.running()))}
     yield from gauge("agi_sessions_running", "Sessions that this process runs just now.", "", running)

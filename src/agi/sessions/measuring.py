@@ -18,6 +18,7 @@ from agi.eventlog.deleting import deleted
 from agi.eventlog.schema import connect
 from agi.protocol.ids import SESSION, is_id
 from agi.protocol.storage import Leftover, StorageUse
+from agi.views.rows import as_text, as_written, checked
 
 YOUNG_S = 3600.0
 """What is younger may be in the making."""
@@ -55,9 +56,11 @@ class Measured(Struct, kw_only=True):
 
 
 def measure(folder: Path, database: Path, now: float | None = None) -> Measured:
-    """Look at everything."""
+    """Look at everything; raises Damaged where it is not known what belongs to whom."""
     with closing(connect(database)) as db:
-        sessions = [Kept(id=i, title=t, updated_at=u, is_live=bool(v)) for i, t, u, v in db.execute(_SESSIONS)]
+        with as_written("a session"):
+            rows = db.execute(_SESSIONS)
+            sessions = [checked(Kept, id=i, title=t, updated_at=u, is_live=bool(v)) for i, t, u, v in rows]
         look = _Look(folder, db, time.time() if now is None else now)
         for one in sessions:
             look.take_session(one)
@@ -105,7 +108,8 @@ class _Look:
         self.attachments += self._own(one, folder / "attachments")
         self.artifacts += self._own(one, folder / "artifacts")
         named = self._db.execute("SELECT ref FROM attachments WHERE session_id=?", (one.id,))
-        refs = {row[0] for row in named}
+        with as_written("an attachment"):
+            refs = {as_text(row[0]) for row in named}
         for path, size in _files(folder / "attachments"):
             if f"attachments/{path.name}" not in refs and self._is_old(path):
                 self._leave(path, size)

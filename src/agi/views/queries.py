@@ -29,6 +29,7 @@ from agi.protocol.reading import reader
 from agi.protocol.resources import ResourceTag
 from agi.protocol.sessions import TurnOptions, TurnStatus
 from agi.protocol.times import to_millis, to_rfc3339
+from agi.views.rows import as_text, as_written, checked
 from agi.views.segments import END, Revert, Segment, counts, segments
 from agi.views.state import SessionState
 from agi.views.tables import QUEUED, read_state
@@ -91,16 +92,16 @@ class Turn(Struct, frozen=True, kw_only=True):
     @property
     def stop_reason(self) -> str:
         """How a completed turn ended; empty for any other."""
-        if self.status != "completed" or self.outcome is None:
-            return ""
-        return str(msgspec.json.decode(self.outcome, type=_Outcome).stop_reason)
+        return self._ended().stop_reason if self.status == "completed" else ""
 
     @property
     def steered_into(self) -> str:
         """The turn that took up its message instead; empty for any other."""
-        if self.status != "canceled" or self.outcome is None:
-            return ""
-        return str(msgspec.json.decode(self.outcome, type=_Outcome).steered_into)
+        return self._ended().steered_into if self.status == "canceled" else ""
+
+    def _ended(self) -> _Outcome:
+        with as_written("a turn"):
+            return _Outcome() if self.outcome is None else msgspec.json.decode(self.outcome, type=_Outcome)
 
 
 class Attachment(Struct, frozen=True, kw_only=True):
@@ -293,16 +294,17 @@ def turn(db: sqlite3.Connection, session_id: str, turn_id: str) -> Turn:
             code="turn_not_found",
             hint="The session's last_turn_id, or the events of the session, name its turns.",
         )
-    outcome = row[5].encode() if row[5] is not None else None
-    return Turn(
-        id=row[0],
-        session_id=row[1],
-        message_id=row[2],
-        status=row[3],
-        retry_of=row[4],
-        outcome=outcome,
-        asked=_decode_asked(row[6]),
-    )
+    with as_written("a turn"):
+        return checked(
+            Turn,
+            id=row[0],
+            session_id=row[1],
+            message_id=row[2],
+            status=row[3],
+            retry_of=row[4],
+            outcome=as_text(row[5]).encode() if row[5] is not None else None,
+            asked=_decode_asked(row[6]),
+        )
 
 
 def count_turns(db: sqlite3.Connection, session_id: str) -> int:
@@ -329,24 +331,38 @@ def attachments(db: sqlite3.Connection, session_id: str) -> list[Attachment]:
         " ORDER BY created_at, ref",
         (session_id,),
     )
-    return [
-        Attachment(ref=r[0], filename=r[1], mime_type=r[2], size=r[3], sha256=r[4], created_at=to_rfc3339(r[5] / 1000))
-        for r in rows
-    ]
+    with as_written("an attachment"):
+        return [
+            checked(
+                Attachment,
+                ref=r[0],
+                filename=r[1],
+                mime_type=r[2],
+                size=r[3],
+                sha256=r[4],
+                created_at=to_rfc3339(r[5] / 1000),
+            )
+            for r in rows
+        ]
 
 
 def gather_messages(
     session_id: str, rows: Iterable[tuple[str, str | None, str, str | None, str, str]]
 ) -> list[Message]:
-    """Gather joined rows (one a part) into messages."""
+    """Gather joined rows (one a part) into messages; raises Damaged where they are none."""
+    with as_written("a message"):
+        return _gathered(session_id, rows)
+
+
+def _gathered(session_id: str, rows: Iterable[tuple[str, str | None, str, str | None, str, str]]) -> list[Message]:
     found: list[tuple[str | None, str, list[Part]]] = []
     last = ""
     for message_id, turn_id, info, part_id, kind, content in rows:
         if message_id != last:
             last = message_id
-            found.append((turn_id, info, []))
+            found.append((None if turn_id is None else as_text(turn_id), info, []))
         if part_id is not None:
-            found[-1][2].append(_part(part_id, kind, content))
+            found[-1][2].append(_part(as_text(part_id), kind, content))
     return [
         replace(_decode_info(info), session_id=session_id, turn_id=turn_id, parts=tuple(parts))
         for turn_id, info, parts in found

@@ -17,6 +17,7 @@ from agi.policy.evidence import Check
 from agi.protocol.jobs import Job
 from agi.protocol.parts import Json, ToolCallContent
 from agi.protocol.sessions import PendingApproval
+from agi.views.rows import as_written
 from agi.views.segments import segments
 from agi.views.state import SessionState
 
@@ -91,6 +92,12 @@ def recorded(db: sqlite3.Connection, state: SessionState) -> Recorded:
         pending=tuple(state.turn.pending) if state.turn else (),
         added={key: told.message_id for key, told in state.context.added.items()},
     )
+    with as_written("a message"):
+        _read(db, state, found)
+    return found
+
+
+def _read(db: sqlite3.Connection, state: SessionState, found: Recorded) -> None:
     done = _changes(db, state, found)
     for (content,) in _rows(db, state, _CALLS, MOST_CALLS):
         call = _decode_call(content)
@@ -100,7 +107,6 @@ def recorded(db: sqlite3.Connection, state: SessionState) -> Recorded:
         if not msgspec.json.decode(info, type=_Said).origin:
             found.asked.append((message_id, msgspec.json.decode(content, type=_Said).text))
     found.asked.reverse()
-    return found
 
 
 def _changes(db: sqlite3.Connection, state: SessionState, found: Recorded) -> set[str]:

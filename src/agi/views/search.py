@@ -17,6 +17,7 @@ import msgspec
 from agi.errors import BadRequest, Invalid
 from agi.protocol.search import LONGEST_QUERY, MOST_HITS, Found, Hit, Search
 from agi.protocol.times import to_millis
+from agi.views.rows import as_text, as_written
 from agi.views.search_index import behind, entry_at, is_made
 from agi.views.segments import Revert, counts, segments
 from agi.views.snippets import snippet
@@ -163,8 +164,9 @@ class _Session:
         row = db.execute(
             "SELECT title, coalesce(json_extract(state, '$.reverts'), '[]') FROM sessions WHERE id=?", (session_id,)
         ).fetchone()
-        self.title: str | None = row[0] if row else None
-        reverts: Sequence[Revert] = _REVERTS(row[1]) if row else []
+        with as_written("a session"):
+            self.title = None if row is None or row[0] is None else as_text(row[0])
+            reverts: Sequence[Revert] = _REVERTS(row[1]) if row else []
         self._kept = segments(reverts) if reverts else None
 
     def is_reverted(self, db: sqlite3.Connection, seq: int, message_id: str | None) -> bool:

@@ -16,10 +16,8 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from agi.errors import Damaged
 from agi.eventlog import chain, texts
 from agi.eventlog.base import Step
-from agi.eventlog.schema import FROM_MIRRORS
 from agi.protocol import events as ev
 from agi.protocol.events import Event
 from agi.protocol.messages import Message
@@ -28,6 +26,7 @@ from agi.protocol.sessions import TurnOptions
 from agi.protocol.times import to_millis
 from agi.views import pool, usage
 from agi.views.folding import fold
+from agi.views.rows import as_written, rotted
 from agi.views.state import SessionState, decode_state
 
 _encode = msgspec.json.Encoder().encode
@@ -172,18 +171,10 @@ class Tables:
                 self._states.popitem(last=False)
 
 
-def read_state(stored: object) -> SessionState:
+def read_state(stored: Any) -> SessionState:
     """A session as its row has it; raises Damaged where that is none."""
-    try:
-        if isinstance(stored, str | bytes):
-            return decode_state(stored)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        pass
-    raise _rotted()
-
-
-def _rotted() -> Damaged:
-    return Damaged("The database is damaged: a session's row is not as it was written.", hint=FROM_MIRRORS)
+    with as_written("a session"):
+        return decode_state(stored)
 
 
 def _load(db: sqlite3.Connection, session_id: str) -> SessionState | None:
@@ -192,7 +183,7 @@ def _load(db: sqlite3.Connection, session_id: str) -> SessionState | None:
         return None
     state = read_state(row[0])
     if state.last_seq != row[1]:  # both were written at once
-        raise _rotted()
+        raise rotted("a session")
     return state
 
 
@@ -207,7 +198,7 @@ def anchor(db: sqlite3.Connection, session_id: str) -> tuple[int, str] | None:
         return None
     last, head = row[0], read_state(row[1]).head
     if not isinstance(last, int):
-        raise _rotted()
+        raise rotted("a session")
     return last, head
 
 
