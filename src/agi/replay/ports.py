@@ -35,9 +35,9 @@ from agi.workspace.fingerprint import Tree
 if TYPE_CHECKING:
     from agi.views.recorded import Recorded
 
-_FOUND = re.compile(r"^Changes are verified by (`.+`), as (.+) suggests\. `verify", re.DOTALL)
+_VERIFIED_BY, _AS, _SUGGESTS = "Changes are verified by `", "`, as ", " suggests. `verify"
+"""How a notice goes that says which commands were found, and where."""
 _TOOK = re.compile(r"It took ([\d.e+-]+) s the last time, and ")
-_COMMAND = re.compile(r"`(.+?)`(?=, `|$)", re.DOTALL)
 
 
 class TapeJournal:
@@ -294,9 +294,9 @@ class RecordedToolbox:
                     placed.setdefault(data.index, data.command)
             elif isinstance(data, ev.VerificationCompleted) and data.status == "not_run" and not was_closed(event):
                 note = data.reason
-            elif isinstance(data, ev.Notice) and (named := _FOUND.search(data.message)):
-                commands.update(dict.fromkeys(_COMMAND.findall(named[1])))
-                found, announced = tuple(named[2].split(", ")), event.seq
+            elif isinstance(data, ev.Notice) and (named := _announced(data.message)):
+                commands.update(dict.fromkeys(named[0]))
+                found, announced = named[1], event.seq
             elif isinstance(data, ev.ApprovalRequested) and data.name == "verify":
                 commands[_command(data)] = None
         if any(one.type == "tool_call_completed" and one.seq < announced for one in self._tape.ahead()):
@@ -352,6 +352,15 @@ class RecordedPeople:
         if is_over or isinstance(following.data, ev.CancelRequested):  # type: ignore[union-attr]
             await asyncio.Event().wait()
         self._tape.supply()
+
+
+def _announced(notice: str) -> tuple[list[str], tuple[str, ...]] | None:
+    """The commands that a notice names, and what suggests them. No pattern: a stranger's notice may be long."""
+    if not notice.startswith(_VERIFIED_BY):
+        return None
+    told = notice[len(_VERIFIED_BY) :].rpartition(_SUGGESTS)[0]
+    commands, is_told, found = told.rpartition(_AS)
+    return (commands.split("`, `"), tuple(found.split(", "))) if is_told else None
 
 
 def _command(data: ev.ApprovalRequested) -> str:
