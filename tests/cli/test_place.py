@@ -36,3 +36,17 @@ def test_a_folder_whose_name_is_not_utf_8_is_refused_and_untouched(here, command
     assert "is not valid UTF-8." in result.err
     assert "Rename the folder." in result.err
     assert not os.listdir(odd)
+
+
+@pytest.mark.parametrize("command", [["sessions"], ["log", "verify"], ["search", "x"], ["gc"], ["replay", "x"], ["x"]])
+def test_a_file_in_place_of_the_data_folder_is_not_taken_for_no_sessions(here, command):
+    """Whatever is asked, it is named, and stays where it is."""
+    data = here.project / ".agi"
+    data.write_text("mine")
+
+    told = here(*command)
+
+    assert (told.code, told.out) == (1, "")
+    assert f"{data} is no folder." in told.err
+    assert "Move it away" in told.err
+    assert data.read_text() == "mine"

@@ -14,7 +14,7 @@ from agi.cli import exits
 from agi.cli.display import exact
 from agi.cli.options import Arguments, nearest, usage
 from agi.cli.output import put
-from agi.cli.place import project_of
+from agi.cli.place import project_of, refuse_no_folders
 from agi.client.running import is_locked
 from agi.config.files import PROJECT_DIR
 from agi.errors import Damaged, Invalid, NotFound
@@ -47,6 +47,8 @@ def log(arguments: Arguments) -> int:
     refuse_links_within(data)
     files = LogFiles(data, data / "agi.sqlite")
     ids, damage = _sessions(files)
+    if not ids and damage is None:
+        refuse_no_folders(data, data / "sessions")
     if len(words) == 2:
         ids = [_named(words[1], ids, damage)]
         damage = None  # of what was asked about, its own check tells

@@ -11,8 +11,8 @@ from pathlib import Path
 from agi.cli.options import Arguments, usage
 from agi.cli.output import say
 from agi.client.settings import ClientSettings
-from agi.config.files import PROJECT_DIR, config_dir
-from agi.errors import ConfigError
+from agi.config.files import PROJECT_DIR, config_dir, no_folder
+from agi.errors import ConfigError, StorageError
 
 
 def project_of(arguments: Arguments) -> Path:
@@ -55,6 +55,26 @@ def place(arguments: Arguments) -> ClientSettings:
 
 
 def has_sessions(settings: ClientSettings) -> bool:
-    """Tell whether there is anything to look at, so that looking creates nothing."""
+    """Tell whether there is anything to look at, so that looking creates nothing; raises StorageError as below."""
     data = settings.project / PROJECT_DIR
-    return (data / "agi.sqlite").exists() or (data / "sessions").exists()
+    if (data / "agi.sqlite").exists() or (data / "sessions").exists():
+        return True
+    refuse_no_folders(data)
+    return False
+
+
+def refuse_no_folders(*folders: Path) -> None:
+    """See that each, one below the other, is a folder that can be looked into, or is not there.
+
+    What is not seen would count as lost, or as never said. Raises StorageError.
+    """
+    for path in folders:
+        try:
+            os.scandir(path).close()
+        except FileNotFoundError:
+            return
+        except NotADirectoryError as error:
+            raise no_folder(path) from error
+        except OSError as error:
+            text = f"{path} cannot be read: {error.strerror}."
+            raise StorageError(text, hint="Check the disk, and who may read it.") from error

@@ -12,7 +12,7 @@ from agi.cli import exits
 from agi.cli.display import exact
 from agi.cli.options import Arguments
 from agi.cli.output import put
-from agi.cli.place import project_of
+from agi.cli.place import project_of, refuse_no_folders
 from agi.client.running import locked
 from agi.config.files import PROJECT_DIR
 from agi.counts import counted
@@ -27,7 +27,6 @@ from agi.eventlog.repair import (
     is_damaged,
     needs_rebuild,
     rebuild_database,
-    refuse_no_folders,
 )
 from agi.eventlog.schema import connect
 from agi.views.tables import Tables
@@ -40,7 +39,7 @@ def repair(arguments: Arguments) -> int:
     data = project / PROJECT_DIR
     database = data / "agi.sqlite"
     refuse_links_within(data)
-    refuse_no_folders(data)
+    refuse_no_folders(data, data / "sessions")
     if not is_anything(database, data):
         raise NotFound(f"There are no sessions in {project}.", hint="Name another folder with --project.")
     with locked(project), alone_at(database):  # daemons are kept out, and so is every other start

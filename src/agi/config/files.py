@@ -12,7 +12,7 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-from agi.errors import ConfigError
+from agi.errors import ConfigError, StorageError
 
 PROJECT_DIR = ".agi"
 CONFIG_NAME = "config.json"
@@ -41,6 +41,11 @@ def config_dir(env: Mapping[str, str]) -> Path:
 def project_dir(project: Path) -> Path:
     """Tell where a project's settings and data live: `.agi` in its root."""
     return project / PROJECT_DIR
+
+
+def no_folder(path: Path) -> StorageError:
+    """What is said where something else stands in place of a folder of ours."""
+    return StorageError(f"{path} is no folder.", hint="Move it away; agi makes its folders itself.")
 
 
 def read_inside(root: Path, name: str, *, limit: int, links: bool = False, cut: bool = False) -> bytes | None:

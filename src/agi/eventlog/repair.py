@@ -1,7 +1,8 @@
 """Making the database again from the mirrors, and from whatever the old file still tells: losing it loses nothing.
 
 What cannot be read is set aside, never deleted, and its place in the numbering is taken by a notice that says so.
-For a data folder that no other process has open. May import: counts, errors, protocol, eventlog.
+For a data folder that no other process has open.
+May import: counts, errors, config.files, protocol, eventlog.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from agi.config.files import no_folder
 from agi.counts import counted
 from agi.errors import Damaged, StorageError
 from agi.eventlog import chain
@@ -93,23 +95,6 @@ def needs_rebuild(database: Path, folder: Path) -> bool:
         raise StorageError(f"{database} cannot be read: {error.strerror}.", hint="Check who may read it.") from error
 
 
-def refuse_no_folders(folder: Path) -> None:
-    """See that a data folder, and that of its sessions, is one that can be looked into, or is not there.
-
-    What is not seen would count as lost. Raises StorageError.
-    """
-    for path in (folder, folder / "sessions"):
-        try:
-            os.listdir(path)
-        except FileNotFoundError:
-            return
-        except NotADirectoryError as error:
-            raise StorageError(f"{path} is no folder.", hint="Move it away; agi makes its folders itself.") from error
-        except OSError as error:
-            text = f"{path} cannot be read: {error.strerror}."
-            raise StorageError(text, hint="Check the disk, and who may read it.") from error
-
-
 def is_anything(database: Path, folder: Path) -> bool:
     """Tell whether there is something to repair: a mirror, or a database that holds a log or cannot say what it holds.
 
@@ -176,6 +161,8 @@ def alone_at(database: Path) -> Iterator[None]:
     try:
         database.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock = os.open(database.with_name(database.name + ".lock"), LOCK, 0o600)
+    except FileExistsError as error:
+        raise no_folder(database.parent) from error
     except OSError as error:
         text = f"The data folder {database.parent} cannot be used: {error.strerror}."
         raise StorageError(text, hint="Check that the folder is writable and holds no link of that name.") from error
