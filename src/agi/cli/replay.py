@@ -67,7 +67,7 @@ def told(played: Played) -> Iterator[str]:
     else:
         yield f"different at event {played.difference.seq}"
         yield from _difference(played.difference)
-    start = f" from event {played.started_at + 1}" if played.started_at else ""
+    start = f" from event {played.started_at + 1}" if 0 < played.started_at < played.events else ""
     made = f"{_count(played.compared, 'event')} {'was' if played.compared == 1 else 'were'} made again"
     yield f"  {_count(played.turns, 'turn')} played{start}; {made}, the others were given"
     if played.requests:
