@@ -67,6 +67,21 @@ async def test_a_message_that_steers_is_told_with_the_next_request(busy):
     assert (session.queue, session.last_turn_id, session.status) == ((), busy.first.turn_id, "completed")
 
 
+async def test_a_message_that_steers_and_cannot_be_read_ends_the_turn_as_damage(busy):
+    """It says what helps, and does not stay open."""
+    posted = await steer(busy, "use tabs")
+    damage = "UPDATE messages SET info='{' WHERE id=?"
+    await busy.harness.log.maintain(lambda db: db.execute(damage, (posted.message_id,)))
+
+    busy.gate.set()
+    failed = await busy.heard("turn_failed")
+
+    assert failed.turn_id == busy.first.turn_id
+    assert data(failed)["error"]["code"] == "damaged"
+    assert "agi repair --from-mirrors" in data(failed)["error"]["hint"]
+    assert busy.harness.session(busy.session_id).status == "failed"
+
+
 async def test_a_message_that_comes_too_late_is_the_next_turn(busy):
     """The model ends without another step: nothing is lost, and those that steer come before those that wait."""
     gate = asyncio.Event()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from agi.errors import AgiError, Conflict, NotFound
+from agi.errors import AgiError, Conflict, Damaged, NotFound
 from agi.eventlog.base import ENDINGS
 from agi.protocol import events as ev
 from agi.protocol.commands import CreateSession, PostMessage
@@ -219,7 +219,7 @@ class Drafts:
     def hear(self, event: ev.Event) -> None:
         """Something happened in a draft's session: what is on disk for people follows."""
         if event.type in ENDINGS or event.type in ("draft_closed", "context_compacted", "compaction_undone"):
-            failed = isinstance(event.data, ev.TurnFailed) and event.data.error.code == "internal_error"
+            failed = isinstance(event.data, ev.TurnFailed) and event.data.error.code in ("internal_error", Damaged.code)
             self._write_soon(event.session_id, check=failed)
 
     async def close(self) -> None:

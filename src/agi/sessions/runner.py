@@ -17,7 +17,7 @@ import msgspec
 
 from agi.agents.base import Agent
 from agi.editing.seen import Seen
-from agi.errors import AgiError, Conflict, DiskFull, LeaseLost, StorageError
+from agi.errors import AgiError, Conflict, Damaged, DiskFull, LeaseLost, StorageError
 from agi.eventlog import leases
 from agi.eventlog.base import Entry, Lease
 from agi.eventlog.log import EventLog
@@ -263,6 +263,8 @@ class Runner:
     async def _watched(self, task: asyncio.Task[Outcome]) -> Outcome | None:
         try:
             return await canceled_or(task)  # if the process is stopping, the turn stays open and goes on later
+        except Damaged as damage:  # what was read; where nothing can be written either, the turn's end is not
+            return Outcome(stop_reason="error", error=error_info(damage))
         except StorageError:
             raise  # the log cannot be written: the turn stays open, as it is there
         except Exception as problem:
@@ -375,8 +377,9 @@ class Runner:
             self._compaction.cancel()
 
     def _loose_ends(self, turn: TurnState, journal: Journal) -> list[ev.EventData]:
-        messages = journal.deferred_messages()
-        history = [*queries.turn_messages(self._log.db, self.session_id, turn.id), *messages]
+        history = journal.deferred_messages()
+        with suppress(Damaged):  # then what was begun is closed, as the turn's state has it
+            history = [*queries.turn_messages(self._log.db, self.session_id, turn.id), *history]
         return after_cancel(journal.turn(), history, journal.turn().cancel_reason)
 
     async def _append(self, entries: list[Entry]) -> None:
