@@ -36,6 +36,25 @@ def retype(here) -> None:
         db.commit()
 
 
+def test_a_turn_that_comes_upon_a_rotted_text_says_what_helps(here):
+    """It is not for anybody to report, and what was said comes back."""
+    first_session(here)
+    with closing(sqlite3.connect(here.project / ".agi" / "agi.sqlite")) as db:
+        content = "CAST(replace(CAST(content AS BLOB), x'68656c6c6f', x'68ff6c6c6f') AS TEXT)"
+        assert db.execute(f"UPDATE message_parts SET content={content}").rowcount
+        db.commit()
+
+    told = here("--continue", "and?")
+
+    assert told.code == 1
+    assert "agi.sqlite is damaged" in told.err
+    assert "agi repair --from-mirrors" in told.err
+    assert "report it" not in told.err
+    gc.collect()  # with the process of the command, what it read would be gone
+    assert here("repair", "--from-mirrors").code == 0
+    assert here("--continue", "and?").code == 0
+
+
 def misplace(here) -> None:
     """One bit of the number that an event's row says: the index goes on answering with the one it had."""
     path = here.project / ".agi" / "agi.sqlite"

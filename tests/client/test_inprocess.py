@@ -80,7 +80,7 @@ async def test_a_data_folder_that_cannot_be_used_is_said_to_be(here):
     """Something else in its place is an error with a name, not a page of Python."""
     here.data.write_text("a file")
 
-    with pytest.raises(StorageError, match="cannot be used"):
+    with pytest.raises(StorageError, match="is no folder"):
         open_in_process(here.settings)
 
 

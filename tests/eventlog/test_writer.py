@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
 import threading
+from contextlib import closing
 
 import pytest
 
@@ -262,3 +264,21 @@ async def test_a_full_disk_loses_nothing_and_is_got_over(small_disk, tell, balla
     db = connect(small_disk / ".agi" / "agi.sqlite")
     assert db.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
     db.close()
+
+
+async def test_nothing_is_written_to_a_file_in_whose_place_another_stands(slips, tmp_path):
+    """It was made again meanwhile: who is told that something is on disk may rely on finding it there."""
+    await slips.add("before")
+    other = tmp_path / "other.sqlite"
+    with closing(sqlite3.connect(other)) as db:
+        db.execute("CREATE TABLE slips (text TEXT)")
+    for ending in ("", "-wal", "-shm"):
+        os.replace(f"{slips.path}{ending}", tmp_path / f"aside.sqlite{ending}")
+    await slips.add("while there is none")
+    os.replace(other, slips.path)
+
+    for _ in range(2):
+        with pytest.raises(StorageError, match="was made again") as refused:
+            await slips.add("after")
+        assert refused.value.hint == "Start agi again."
+    assert slips.on_disk() == []

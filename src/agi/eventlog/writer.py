@@ -8,6 +8,7 @@ May import: errors, eventlog.reserve, eventlog.schema.
 from __future__ import annotations
 
 import asyncio
+import os
 import queue
 import sqlite3
 import threading
@@ -50,6 +51,7 @@ class Writer:
     def __init__(self, path: Path, rolled_back: Callable[[], None]) -> None:
         self._path = path
         self._db = connect(path, any_thread=True)
+        self._file = path.stat()
         self.reserve = Reserve(path)
         self._rolled_back = rolled_back
         self._jobs: queue.SimpleQueue[Job[object] | None] = queue.SimpleQueue()
@@ -134,6 +136,7 @@ class Writer:
     def _transact(self, db: sqlite3.Connection, group: list[Job[object]]) -> None:
         db.execute("BEGIN IMMEDIATE")
         try:
+            self._refuse_replaced()
             for job in group:
                 job.result = job.work(db)
             db.execute("COMMIT")
@@ -142,6 +145,17 @@ class Writer:
             if db.in_transaction:
                 db.execute("ROLLBACK")
             raise
+
+    def _refuse_replaced(self) -> None:
+        """Write no more where the file was made again meanwhile: what would be told of is not in the new one."""
+        try:
+            is_other = not os.path.samestat(self._path.stat(), self._file)
+        except OSError:
+            return  # taken away, and not made again: the mirrors are written on, and bring it back
+        if is_other:
+            text = f"{self._path} was made again while this process had it open; nothing more is written."
+            self._broken = StorageError(text, hint="Start agi again.")
+            raise self._broken
 
     def _explain(self, error: Exception) -> Exception:
         if not isinstance(error, sqlite3.Error):

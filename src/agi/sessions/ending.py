@@ -1,13 +1,17 @@
 """How a turn ends in the log: its last event, and the session's if nothing is queued behind it. Pure.
 
-May import: errors, protocol, loop.base, views.
+May import: errors, protocol, eventlog.schema, loop.base, views.
 """
 
 from __future__ import annotations
 
+import sqlite3
+from pathlib import Path
+
 from msgspec import UNSET
 
-from agi.errors import AgiError
+from agi.errors import AgiError, Damaged
+from agi.eventlog.schema import unreadable
 from agi.loop.base import Outcome
 from agi.protocol import events as ev
 from agi.protocol.sessions import ErrorInfo
@@ -48,8 +52,10 @@ def error_info(error: AgiError) -> ErrorInfo:
     return ErrorInfo(code=error.code, message=error.message, hint=error.hint)
 
 
-def our_failure(problem: Exception) -> Outcome:
-    """A bug of ours ends the turn, not the daemon."""
+def our_failure(problem: Exception, database: Path) -> Outcome:
+    """A bug of ours ends the turn, not the daemon; and so does a page of the log's that turns out to be damaged."""
+    if isinstance(problem, sqlite3.DatabaseError) and isinstance(damage := unreadable(database, problem), Damaged):
+        return Outcome(stop_reason="error", error=error_info(damage))
     message = f"The harness failed: {type(problem).__name__}: {problem}"
     error = ErrorInfo(code="internal_error", message=message, hint="Please report it; the turn can be retried.")
     return Outcome(stop_reason="error", error=error)

@@ -220,7 +220,7 @@ class Runner:
         except AgiError as error:
             return Outcome(stop_reason="error", error=error_info(error))
         except Exception as problem:
-            return our_failure(problem)
+            return our_failure(problem, self._log.path)
         running = self._turn_task = asyncio.create_task(run_turn(plan, ports), name=f"turn {turn.id}")
         try:
             return await self._watched(running)
@@ -268,7 +268,7 @@ class Runner:
         except StorageError:
             raise  # the log cannot be written: the turn stays open, as it is there
         except Exception as problem:
-            return our_failure(problem)
+            return our_failure(problem, self._log.path)
 
     async def _plan(
         self, state: SessionState, turn: TurnState, journal: Journal, registry: Registry
