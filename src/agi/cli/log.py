@@ -23,6 +23,7 @@ from agi.eventlog.links import refuse_links_within
 from agi.eventlog.repair import is_anything
 from agi.eventlog.verify import LogFiles
 from agi.protocol.chains import LogCheck
+from agi.views.comparing import differing
 from agi.views.tables import anchor
 
 ACTIONS = ("verify",)
@@ -54,6 +55,8 @@ def log(arguments: Arguments) -> int:
         damage = None  # of what was asked about, its own check tells
     patience = PATIENCE_S if is_locked(project) else 0.0
     checks = [_settled(files, session_id, head, patience=patience) for session_id in ids]
+    if len(words) == 1 and checks and damage is None and all(check.intact for check in checks):
+        damage = _broken(files)
     if arguments.has("--json"):
         put(msgspec.json.encode(checks).decode() + "\n")
     elif checks or damage is None:
@@ -77,6 +80,15 @@ def _sessions(files: LogFiles) -> tuple[list[str], Damaged | None]:
         return files.mirrored(), Damaged(text, hint=error.hint)
 
 
+def _broken(files: LogFiles) -> Damaged | None:
+    """What is wrong with the database where all that is known of it is as it was written."""
+    try:
+        files.refuse_broken()
+    except Damaged as error:
+        return error
+    return None
+
+
 def _head(text: str) -> str:
     if text and kind_of(text.strip().lower()) is None:
         raise Invalid(f"{text[:80]!r} is no hash.", hint="Give all 64 characters, as `agi log verify` prints them.")
@@ -98,7 +110,7 @@ def _settled(files: LogFiles, session_id: str, head: str, *, patience: float) ->
     """The log of a session that may be written just now: its mirror follows the database within moments."""
     give_up = time.monotonic() + patience
     while True:
-        check = files.check(session_id, anchor, head)
+        check = files.check(session_id, anchor, head, comparing=differing)
         behind = [one for one in check.findings if one.place == "mirror" and one.problem == "truncated"]
         if not behind or len(behind) < len(check.findings) or time.monotonic() >= give_up:
             return check

@@ -29,6 +29,7 @@ from agi.eventlog.repair import (
     rebuild_database,
 )
 from agi.eventlog.schema import connect
+from agi.views.comparing import is_rotted
 from agi.views.tables import Tables
 
 
@@ -44,7 +45,8 @@ def repair(arguments: Arguments) -> int:
         raise NotFound(f"There are no sessions in {project}.", hint="Name another folder with --project.")
     with locked(project), alone_at(database):  # daemons are kept out, and so is every other start
         _refuse_while_running(database)
-        is_rebuilt = arguments.has("--from-mirrors") or needs_rebuild(database, data) or is_damaged(database)
+        is_wanted = arguments.has("--from-mirrors") or needs_rebuild(database, data)
+        is_rebuilt = is_wanted or is_damaged(database) or is_rotted(database)
         make = rebuild_database if is_rebuilt else rebuild_mirrors
         try:
             report = make(data, database, Tables())

@@ -428,7 +428,8 @@ agi log verify [SESSION | --all] [--head HASH] [--json] [--project PATH]
 
 Checks that the log is as it was written: each event's hash covers its bytes and the hash of the event before it. Looks
 at the database and at the mirror, names the first events that were changed, are missing, out of order or cut off, and
-prints each session's head, the hash of its last event. Reads only, and mends nothing; also while a daemon runs.
+prints each session's head, the hash of its last event. Also says whether messages and turns are what the events say.
+Reads only, and mends nothing; also while a daemon runs.
 
   --all            every session (also without a session)
   --head HASH      a head that you kept elsewhere: is the log up to that event still the same?

@@ -7,7 +7,7 @@ May import: protocol, eventlog.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -28,6 +28,8 @@ MOST = 20
 """Findings that are told of one place."""
 Anchor = Callable[[sqlite3.Connection, str], tuple[int, str] | None]
 """Where a session ends by what is known beside its events: the last number, and its hash; may raise Damaged."""
+Comparing = Callable[[sqlite3.Connection, str, Iterable[Event]], Sequence[str]]
+"""The tables that say something else of a session than its events."""
 
 
 class Walk:
@@ -117,9 +119,25 @@ class LogFiles(Struct, frozen=True):
         """Every session that has a mirror."""
         return [path.parent.name for path in mirrors(self.folder)]
 
-    def check(self, session_id: str, anchor: Anchor, head: str = "") -> LogCheck:
-        """Look one session through; raises StorageError for a database that is out of reach, or older than chains."""
-        stored = self._stored(session_id, anchor)
+    def refuse_broken(self) -> None:
+        """See that each page of the database can be read, and that the index of events knows each; raises Damaged."""
+        if not self.database.exists():
+            return
+        with closing(open_to_read(self.database)) as db:
+            try:
+                looks = ("PRAGMA quick_check(1)", "PRAGMA integrity_check(events)")
+                verdicts = [_text(db.execute(look).fetchone()[0]) for look in looks]
+            except (*UNREADABLE, ValueError) as error:
+                raise unreadable(self.database, error) from error
+        if said := [verdict for verdict in verdicts if verdict != "ok"]:
+            raise Damaged(f"{self.database} is damaged: {said[0]}.", hint=FROM_MIRRORS)
+
+    def check(self, session_id: str, anchor: Anchor, head: str = "", *, comparing: Comparing | None = None) -> LogCheck:
+        """Look one session through, with `comparing` also what is shown of it.
+
+        Raises StorageError for a database that is out of reach, or older than chains.
+        """
+        stored = self._stored(session_id, anchor, comparing)
         # Read after the database: what is appended meanwhile may be in the mirror already, but not the other way round.
         mirrored = self._mirrored(session_id, stored)
         is_less = stored.broke_off and mirrored.last > stored.last
@@ -145,7 +163,7 @@ class LogFiles(Struct, frozen=True):
             notes=tuple(mirrored.notes),
         )
 
-    def _stored(self, session_id: str, anchor: Anchor) -> Walk:
+    def _stored(self, session_id: str, anchor: Anchor, comparing: Comparing | None) -> Walk:
         walk = Walk("database")
         if not self.database.exists():
             walk.find("missing", 0, f"There is no database {self.database.name}.")
@@ -171,6 +189,8 @@ class LogFiles(Struct, frozen=True):
                 walk.broke_off = True
                 return walk
             _hold_against_row(walk, db, session_id, anchor)
+            if comparing is not None and walk.last and not walk.findings:
+                _hold_against_tables(walk, db, session_id, comparing)
             return walk
 
     def _mirrored(self, session_id: str, stored: Walk) -> Walk:
@@ -250,6 +270,18 @@ def _hold_against_row(walk: Walk, db: sqlite3.Connection, session_id: str, ancho
             walk.find("unknown", known[0] + 1, f"The sessions table knows of {known[0]} events only.")
     elif walk.last:
         walk.find("unknown", 1, "The sessions table does not know it, so no command finds it.")
+
+
+def _hold_against_tables(walk: Walk, db: sqlite3.Connection, session_id: str, comparing: Comparing) -> None:
+    """See that what is shown of the session is what its events say."""
+    events = (event for event in _rows(db, session_id) if event is not None)
+    try:
+        others = comparing(db, session_id, events)
+    except (*UNREADABLE, Damaged):
+        walk.find("unreadable", 0, "What is shown of it cannot be read.")
+        return
+    if others:
+        walk.find("changed", 0, f"What is shown of it ({', '.join(others)}) is not what its events say.")
 
 
 def _rows(db: sqlite3.Connection, session_id: str) -> Iterator[Event | None]:

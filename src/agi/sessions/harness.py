@@ -307,13 +307,14 @@ class Harness:
     async def verify_log(self, session_id: str, head: str = "") -> LogCheck:
         """Look whether a session's log is as it was written; `head` is the hash of an event that somebody kept."""
         from agi.eventlog.verify import LogFiles  # late: hardly any run looks
+        from agi.views.comparing import differing
         from agi.views.tables import anchor
 
         await self._ready()
         self.state(session_id)
         await self.log.mirrored()
         files = LogFiles(self.log.folder, self.log.path)
-        return await asyncio.to_thread(files.check, session_id, anchor, head)
+        return await asyncio.to_thread(files.check, session_id, anchor, head, comparing=differing)
 
     async def update_session(self, session_id: str, command: commands.UpdateSession) -> Session:
         """Change a session's settings."""

@@ -1,19 +1,23 @@
 """Do the tables say of a session what its events say? Found by making them again, beside, and looking at both.
 
 What only this version of agi folds otherwise (a session's `state`, a message's `info`) is no difference: rows that an
-older one wrote are right as they are. May import: eventlog, views.
+older one wrote are right as they are. May import: errors, protocol, eventlog, views.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from itertools import islice
+from pathlib import Path
 
-from agi.eventlog.schema import STEPS
+from agi.errors import Damaged
+from agi.eventlog.chain import fits
+from agi.eventlog.rows import read_page
+from agi.eventlog.schema import STEPS, UNREADABLE, connect
 from agi.protocol.events import Event
-from agi.views.tables import Tables
+from agi.views.tables import Tables, anchor
 
 COLUMNS = {
     "sessions": "id, title, agent, project_path, created_at, updated_at, status, live, listed, last_seq",
@@ -27,6 +31,7 @@ COLUMNS = {
 }
 """What each table says that follows from events alone, whichever version wrote the row."""
 PAGE = 500
+_NO_ROWID = ("usage",)
 _PARTS = "SELECT p.id FROM message_parts p JOIN messages m ON m.id=p.message_id WHERE m.session_id=?"
 _WHOSE = {
     "sessions": "id=?",
@@ -36,9 +41,15 @@ _WHOSE = {
 
 
 def differing(db: sqlite3.Connection, session_id: str, events: Iterable[Event]) -> tuple[str, ...]:
-    """The tables whose rows of a session are not what its events, which are all there and in order, make of them."""
+    """The tables whose rows of a session are not what its events, which are all there and in order, make of them.
+
+    Nothing is said of a database that an older version left, which lacks tables until it is opened to be used.
+    """
+    steps = (*STEPS, *Tables.steps)
+    if db.execute("PRAGMA user_version").fetchone()[0] != len(steps):
+        return ()
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
-        for step in (*STEPS, *Tables.steps):
+        for step in steps:
             step(made)
         tables, rest = Tables(), iter(events)
         while page := list(islice(rest, PAGE)):
@@ -46,9 +57,49 @@ def differing(db: sqlite3.Connection, session_id: str, events: Iterable[Event]) 
         return tuple(name for name in COLUMNS if _rows(db, name, session_id) != _rows(made, name, session_id))
 
 
+def is_rotted(database: Path) -> bool:
+    """Whether the tables say of a session what its events do not, although those are all there and as written.
+
+    What is wrong with events is not looked for here: it is not mended by making the tables again.
+    """
+    with closing(connect(database)) as db:
+        db.execute("BEGIN")
+        try:
+            sessions = [row[0] for row in db.execute("SELECT DISTINCT session_id FROM events").fetchall()]
+            whole = [one for one in sessions if _is_whole(db, one)]
+        except (*UNREADABLE, Damaged):
+            return False
+        try:
+            return any(differing(db, one, _events(db, one)) for one in whole)
+        except (*UNREADABLE, Damaged):  # not even a table is what it was
+            return True
+
+
+def _is_whole(db: sqlite3.Connection, session_id: str) -> bool:
+    before = ""
+    last = 0
+    for event in _events(db, session_id):
+        if event.seq != last + 1 or not fits(before, event):
+            return False
+        before, last = event.hash, event.seq
+    return (last, before) == anchor(db, session_id)
+
+
+def _events(db: sqlite3.Connection, session_id: str) -> Iterator[Event]:
+    last = 0
+    while page := read_page(db, session_id, last, PAGE):
+        yield from page
+        last = page[-1].seq
+
+
 def _rows(db: sqlite3.Connection, table: str, session_id: str) -> list[tuple[bytes, ...]]:
-    """Rows as bytes: one whose kind rotted is no text any more, and still has to be read."""
+    """Rows as bytes: one whose kind rotted is no text any more, and still has to be read.
+
+    An index says which they are, and each row is asked by itself, or the index would answer for it.
+    """
     where = _WHOSE.get(table, "session_id=?")
+    if table not in _NO_ROWID:
+        where = f"rowid IN (SELECT rowid FROM {table} WHERE {where})"  # noqa: S608 - ours
     names = [name.strip() for name in COLUMNS[table].split(",")]
     columns = ", ".join(f"CAST(typeof({name}) || quote(CAST({name} AS BLOB)) AS BLOB)" for name in names)
     found = db.execute(f"SELECT {columns} FROM {table} WHERE {where}", (session_id,)).fetchall()  # noqa: S608 - ours

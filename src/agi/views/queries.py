@@ -349,9 +349,13 @@ def attachments(db: sqlite3.Connection, session_id: str) -> list[Attachment]:
 def gather_messages(
     session_id: str, rows: Iterable[tuple[str, str | None, str, str | None, str, str]]
 ) -> list[Message]:
-    """Gather joined rows (one a part) into messages; raises Damaged where they are none."""
+    """Gather joined rows (one a part) into messages; raises Damaged where they are none.
+
+    They are read to their end first: a query that is left in its middle holds the database open.
+    """
+    whole = list(rows)
     with as_written("a message"):
-        return _gathered(session_id, rows)
+        return _gathered(session_id, whole)
 
 
 def _gathered(session_id: str, rows: Iterable[tuple[str, str | None, str, str | None, str, str]]) -> list[Message]:
