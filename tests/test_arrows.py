@@ -41,7 +41,7 @@ LATE = {
     ("client/inprocess.py", "tools"),
     ("client/inprocess.py", "skills"),
     ("client/inprocess.py", "replay"),
-    ("cli/policy_replay.py", "replay"),
+    ("cli/sources.py", "replay"),
     ("cli/replay.py", "replay"),
     ("client/mcp_servers.py", "mcp"),
     ("client/mcp_servers.py", "sessions"),

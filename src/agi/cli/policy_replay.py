@@ -1,27 +1,21 @@
 """`agi policy replay`: what another policy would have made of a session's calls. Runs nothing.
 
-May import: errors, protocol, client, cli; and the reader of cassettes.
+May import: errors, protocol, client, cli.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
-from agi.cli import exits
+from agi.cli import exits, sources
 from agi.cli.display import exact
 from agi.cli.options import Arguments, usage
 from agi.cli.output import put
 from agi.cli.place import place
-from agi.cli.sources import events_so_far, file_or_session
-from agi.client.base import Client
-from agi.protocol.events import Event
 from agi.protocol.rejudging import PolicyReplay, Rejudged
-from agi.protocol.sessions import Session
-from agi.protocol.tools import ToolDefinition
-from agi.replay.cassette import read_cassette
 
 ANSWERS = {
     "granted": "granted",
@@ -43,28 +37,16 @@ def policy_replay(arguments: Arguments) -> int:
     given = arguments.get("--policy")
     if given == "":
         raise usage("policy", "--policy names a file.")
-    events, tools = _events(arguments, words[1])
+    cassette = sources.cassette(arguments, words[1])
     from agi.client.inprocess import rejudged  # late: it brings the whole house
 
-    replayed = rejudged(settings, events, None if given is None else Path(given), tools)
+    tools = cassette.head.conditions.known_tools
+    replayed = rejudged(settings, cassette.events, None if given is None else Path(given), tools)
     if arguments.has("--json"):
         put(msgspec.json.encode(replayed).decode() + "\n")
     else:
         put("\n".join(_told(replayed, everything=arguments.has("--all"))) + "\n")
     return exits.FAILED if replayed.differs else exits.OK
-
-
-def _events(arguments: Arguments, named: str) -> tuple[Sequence[Event], Sequence[ToolDefinition]]:
-    """Those of a file, if there is one of that name, and the tools it knew; else of a session of the project."""
-    found = file_or_session(arguments, named, _of_session)
-    if not isinstance(found, Path):
-        return found, ()
-    cassette = read_cassette(found)
-    return cassette.events, cassette.head.conditions.known_tools
-
-
-async def _of_session(client: Client, session: Session) -> list[Event]:
-    return [event async for event in events_so_far(client, session)]
 
 
 def _told(replayed: PolicyReplay, *, everything: bool) -> Iterator[str]:

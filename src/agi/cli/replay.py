@@ -6,17 +6,14 @@ May import: errors, client, cli; and replay, behind which the loop is.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
 
-from agi.cli import exits
+from agi.cli import exits, sources
 from agi.cli.display import exact
 from agi.cli.options import Arguments, usage
 from agi.cli.output import put
-from agi.cli.sources import file_or_session
-from agi.replay.cassette import Cassette, parse_cassette, read_cassette
 from agi.replay.playing import ANOTHER, Differing, Played, play_cassette
 
 SHOWN = 600
@@ -30,7 +27,9 @@ def replay(arguments: Arguments) -> int:
     last = _seq(arguments, "--until")
     if first is not None and last is not None and last < first:
         raise usage("replay", "--until comes before --from.")
-    cassette = _cassette(arguments, named)
+    if not named:
+        raise usage("replay", "Say which session or cassette: `agi replay 3f9a`.")
+    cassette = sources.cassette(arguments, named)
     count = cassette.head.events
     for name, seq in (("--from", first), ("--until", last)):
         if seq is not None and seq > count:
@@ -41,14 +40,6 @@ def replay(arguments: Arguments) -> int:
     else:
         put("\n".join(told(played)) + "\n")
     return exits.OK if played.identical else exits.FAILED
-
-
-def _cassette(arguments: Arguments, named: str) -> Cassette:
-    """That of a file, if there is one of that name; else of a session of the project, made for this."""
-    if not named:
-        raise usage("replay", "Say which session or cassette: `agi replay 3f9a`.")
-    found = file_or_session(arguments, named, lambda client, session: client.export(session.id, "cassette"))
-    return read_cassette(found) if isinstance(found, Path) else parse_cassette(found)
 
 
 def _seq(arguments: Arguments, name: str) -> int | None:

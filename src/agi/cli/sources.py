@@ -1,16 +1,15 @@
 """Where a command reads what happened: in a file, if there is one of that name, or in a session of the project.
 
-May import: errors, protocol, client, cli.
+May import: errors, protocol, client, cli; and the reader of cassettes.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
-from typing import TypeVar
 
 from agi.cli.abbreviations import find_session
 from agi.cli.display import exact
@@ -22,26 +21,28 @@ from agi.client.settings import ClientSettings
 from agi.errors import NotFound
 from agi.protocol.events import Event
 from agi.protocol.sessions import Session
-
-T = TypeVar("T")
-Read = Callable[[Client, Session], Awaitable[T]]
+from agi.replay.cassette import Cassette, parse_cassette, read_cassette
 
 
-def file_or_session(arguments: Arguments, named: str, read: Read[T]) -> Path | T:
-    """The path of that name, if there is anything or it can be nothing else; else what is read of a session."""
+def cassette(arguments: Arguments, named: str) -> Cassette:
+    """That of a file, if there is anything of that name or it can be nothing else; else one made of a session.
+
+    Of a log that is not whole, or not as it was written, none is made.
+    """
     if "/" in named or os.path.lexists(named):
-        return Path(named)
+        return read_cassette(Path(named))
     settings = place(arguments)
     if not has_sessions(settings):
         hint = "Name a cassette's file, or the session's folder with --project."
         raise NotFound(f"There is no file {exact(named)}, and there are no sessions in {settings.project}.", hint=hint)
-    return asyncio.run(_of_session(settings, named, read))
+    return parse_cassette(asyncio.run(_exported(settings, named)))
 
 
-async def _of_session(settings: ClientSettings, named: str, read: Read[T]) -> T:
+async def _exported(settings: ClientSettings, named: str) -> bytes:
     client = await open_client(settings)
     try:
-        return await read(client, await find_session(client, named))
+        session = await find_session(client, named)
+        return await client.export(session.id, "cassette")
     finally:
         await client.close()
 

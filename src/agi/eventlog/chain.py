@@ -44,6 +44,16 @@ def begin_anew(event: Event) -> str:
     return ANEW + _hash(ANEW, "", event)
 
 
+def broken_at(events: Iterable[Event]) -> int:
+    """The number of the first of a session's events that is not as it was written, or not the next; 0 if none is."""
+    before, last = "", 0
+    for event in events:
+        if event.seq != last + 1 or not fits(before, event):
+            return last + 1
+        before, last = event.hash, event.seq
+    return 0
+
+
 def fits(before: str, event: Event) -> bool:
     """Whether the event's hash is the one its bytes and its place in the chain ask for."""
     kind = kind_of(event.hash)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 
 from agi.eventlog import texts
 from agi.protocol.events import Event
@@ -14,6 +15,7 @@ NO_TEXT = "malformed row: a text is none"
 PLAIN = "SELECT id, seq, ts, session_id, turn_id, type, data, hash FROM events"
 """The rows as they stand; all there is in a database that keeps no texts apart yet."""
 
+_PAGE = 500
 _WHOLE = "CASE WHEN text_id IS NULL THEN data ELSE coalesce((SELECT t.data FROM texts t WHERE t.id=text_id), data) END"
 SELECT = PLAIN.replace("data", _WHOLE)
 """What `from_row` reads; a WHERE may follow. Of an event whose text is lost, what is left is no data of its type."""
@@ -49,6 +51,14 @@ def from_row(row: Row) -> Event:
     ):
         raise sqlite3.DatabaseError(NO_TEXT)
     return Event(seq, ts, session_id, turn_id, kind, data.encode(), link)
+
+
+def read_whole(db: sqlite3.Connection, session_id: str) -> Iterator[Event]:
+    """All of one session's events, in order."""
+    last = 0
+    while page := read_page(db, session_id, last, _PAGE):
+        yield from page
+        last = page[-1].seq
 
 
 def read_page(db: sqlite3.Connection, session_id: str, after: int, limit: int) -> list[Event]:

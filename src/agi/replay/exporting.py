@@ -130,11 +130,8 @@ def _page(db: sqlite3.Connection, path: Path, session_id: str, after: int) -> li
 
 def _refuse_changed(events: Sequence[Event]) -> None:
     """A cassette with a changed event would be refused by whoever reads it."""
-    before = ""
-    for event in events:
-        if not chain.fits(before, event):
-            raise damaged(f"event {event.seq} is not as it was written")
-        before = event.hash
+    if seq := chain.broken_at(events):
+        raise damaged(f"event {seq} is not as it was written")
 
 
 def conditions_of(

@@ -15,14 +15,16 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 
-from agi.errors import DiskFull, StorageError
+from agi.errors import Damaged, DiskFull, StorageError
 from agi.eventlog.base import Check, Entry
+from agi.eventlog.chain import broken_at
 from agi.eventlog.log import EventLog
 from agi.eventlog.mirror import session_folder
-from agi.eventlog.rows import SELECT, from_row
-from agi.eventlog.schema import connect
+from agi.eventlog.rows import SELECT, from_row, read_whole
+from agi.eventlog.schema import FROM_MIRRORS, connect
 from agi.protocol import events as ev
 from agi.protocol.commands import ForkSession
 from agi.protocol.forks import ForkedFrom
@@ -70,6 +72,9 @@ def _prepare(log: EventLog, source_id: str, session_id: str, command: ForkSessio
     with closing(connect(log.path)) as db:
         now = queries.session_state(db, source_id)
         cut = cut_at(db, source_id, command)
+        if seq := broken_at(islice(read_whole(db, source_id), cut.seq)):
+            what = f"event {seq} is not as it was written, and a fork would vouch for it"
+            raise Damaged(f"The log of {source_id} is damaged: {what}.", hint=FROM_MIRRORS)
         carried = carry(db, now, cut, segments(now.reverts, cut.seq), session_id)
         made = _created(_settings_at(db, source_id, cut.seq) or now, now, session_id, command, cut)
     sessions = log.folder / "sessions"

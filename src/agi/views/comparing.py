@@ -7,14 +7,14 @@ older one wrote are right as they are. May import: errors, protocol, eventlog, v
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
 
 from agi.errors import Damaged
-from agi.eventlog.chain import fits
-from agi.eventlog.rows import read_page
+from agi.eventlog.chain import broken_at
+from agi.eventlog.rows import read_whole
 from agi.eventlog.schema import STEPS, UNREADABLE, connect
 from agi.protocol.events import Event
 from agi.views.tables import Tables, anchor
@@ -70,26 +70,14 @@ def is_rotted(database: Path) -> bool:
         except (*UNREADABLE, Damaged):
             return False
         try:
-            return any(differing(db, one, _events(db, one)) for one in whole)
+            return any(differing(db, one, read_whole(db, one)) for one in whole)
         except (*UNREADABLE, Damaged):  # not even a table is what it was
             return True
 
 
 def _is_whole(db: sqlite3.Connection, session_id: str) -> bool:
-    before = ""
-    last = 0
-    for event in _events(db, session_id):
-        if event.seq != last + 1 or not fits(before, event):
-            return False
-        before, last = event.hash, event.seq
-    return (last, before) == anchor(db, session_id)
-
-
-def _events(db: sqlite3.Connection, session_id: str) -> Iterator[Event]:
-    last = 0
-    while page := read_page(db, session_id, last, PAGE):
-        yield from page
-        last = page[-1].seq
+    events = list(read_whole(db, session_id))
+    return not broken_at(events) and (events[-1].seq, events[-1].hash) == anchor(db, session_id)
 
 
 def _rows(db: sqlite3.Connection, table: str, session_id: str) -> list[tuple[bytes, ...]]:
