@@ -170,6 +170,9 @@ async def test_who_reads_a_session_of_which_events_are_lost_is_told_and_does_not
         ("sessions show {}", "message_parts SET content=x'ff'"),
         ("sessions show {}", "message_parts SET content=17"),
         ("search hello", "sessions SET title=CAST(title AS BLOB)"),
+        ("search hello", "search_entries SET at='late'"),
+        ("search hello", "search_entries SET kind='word'"),
+        ("context {}", "events SET text_id=x'ff' WHERE text_id IS NOT NULL"),
         ("gc --dry-run", "sessions SET id=CAST(id AS BLOB)"),
         ("gc --dry-run", "sessions SET updated_at='late'"),
     ],
@@ -178,6 +181,7 @@ def test_a_value_of_another_kind_is_named_as_damage(here, command, damage):
     """Whichever column it is in: no command stumbles over it, and a repair brings back what was there."""
     session_id = first_session(here)
     before = here("sessions", "show", session_id)
+    assert here("search", "hello").code == exits.OK  # its index is made by who searches first
     with closing(sqlite3.connect(here.project / ".agi" / "agi.sqlite")) as db:
         assert db.execute(f"UPDATE {damage}").rowcount
         db.commit()

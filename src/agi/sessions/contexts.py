@@ -31,6 +31,7 @@ from agi.protocol.tools import ToolDefinition
 from agi.tools.base import Registry
 from agi.views import queries
 from agi.views.context import ContextState
+from agi.views.rows import as_written
 from agi.views.state import SessionState, TurnState
 
 if TYPE_CHECKING:
@@ -118,7 +119,8 @@ def recorded_head(log: EventLog, state: SessionState) -> ContextAssembled | None
     if not state.context.seq:
         return None
     found = log.read(state.id, state.context.seq - 1, 1)
-    data = found[0].data if found else None
+    with as_written("a session's context"):
+        data = found[0].data if found else None
     return data if isinstance(data, ContextAssembled) else None
 
 

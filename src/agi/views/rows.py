@@ -27,7 +27,7 @@ def as_written(what: str) -> Iterator[None]:
     """Raises Damaged where what a row holds is not what it is read as."""
     try:
         yield
-    except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
+    except (msgspec.MsgspecError, TypeError, ValueError, LookupError, RecursionError) as error:
         raise rotted(what) from error
 
 

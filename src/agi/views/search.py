@@ -52,7 +52,8 @@ def search(db: sqlite3.Connection, asked: Search) -> Found:
     if top is None:
         top = int(db.execute("SELECT coalesce(max(id), 0) FROM search_entries").fetchone()[0])
     found = _candidates(db, asked, terms, filters, top)
-    found.sort(key=lambda one: (-one[1] * WEIGHT[one[3]], -one[2], -one[0]))
+    with as_written("an entry of the search index"):
+        found.sort(key=lambda one: (-one[1] * WEIGHT[one[3]], -one[2], -one[0]))
     end = skipped + asked.limit
     sessions: dict[str, _Session] = {}
     hits = [hit for one in found[skipped:end] if (hit := _hit(db, one, terms, sessions)) is not None]
