@@ -91,6 +91,15 @@ async def test_what_is_cut_off_is_no_cassette(tape):
             parse_cassette(b"".join(lines[:count]))
     with pytest.raises(Invalid):
         parse_cassette(tape[:-1])
+    with pytest.raises(Invalid, match="It is cut off"):
+        parse_cassette(b"".join(lines[:5]))
+
+
+async def test_an_event_that_was_taken_out_is_named_as_missing(tape):
+    """The one behind it stands in its place."""
+    lines = tape.splitlines(keepends=True)
+    with pytest.raises(Invalid, match=r"Event 4 is missing: event 5 stands in its place\."):
+        parse_cassette(b"".join(lines[:4] + lines[5:]))
 
 
 def test_hostile_bytes_are_refused():

@@ -35,7 +35,7 @@ def log(arguments: Arguments) -> int:
     """Look through one session's log, or all of them."""
     words = arguments.only(1, 2)
     if words[0] not in ACTIONS:
-        error = usage("log", f"There is no `agi log {words[0][:40]}`.")
+        error = usage("log", f"There is no `agi log {words[0][:40]}`, only {' and '.join(ACTIONS)}.")
         error.hint = nearest(words[0], ACTIONS) + error.hint
         raise error
     if len(words) == 2 and arguments.has("--all"):

@@ -33,7 +33,7 @@ def replay(arguments: Arguments) -> int:
     count = cassette.head.events
     for name, seq in (("--from", first), ("--until", last)):
         if seq is not None and seq > count:
-            raise usage("replay", f"{name} {seq} is behind the last event, {count}.")
+            raise usage("replay", f"{name} {seq} is more than there are: the last event is {count}.")
     played = play_cassette(cassette, after=(first or 1) - 1, until=last)
     if arguments.has("--json"):
         put(msgspec.json.encode(replace(played, made=(), pieces=())).decode() + "\n")

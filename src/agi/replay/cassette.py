@@ -185,8 +185,10 @@ def parse_cassette(data: bytes) -> Cassette:
             f"It is a cassette of version {head.version}; this agi plays versions up to {VERSION}.",
             hint="Update agi, or export the session again.",
         )
-    if not 1 <= head.events <= MOST_EVENTS or head.events > len(lines) - 2 or not is_id(head.session_id, SESSION):
+    if not 1 <= head.events <= MOST_EVENTS or not is_id(head.session_id, SESSION):
         raise _refused("Its first line does not fit the rest.")
+    if head.events > len(lines) - 2:
+        raise _refused(f"It is cut off: it should hold {head.events:,} events, and has {len(lines):,} lines in all.")
     end = _decoded(lines[-1], End, len(lines))
     events = _events(head, lines[1 : 1 + head.events])
     requests, pieces = _requests(head, lines[1 + head.events : -1])
@@ -235,6 +237,8 @@ def _events(head: Head, lines: list[bytes]) -> list[Event]:
             event.data  # noqa: B018 - raises if it does not say what its type may say
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
             raise _refused(f"Event {number} cannot be read.") from error
+        if event.seq > number and event.session_id == head.session_id:
+            raise _refused(f"Event {number} is missing: event {event.seq} stands in its place.")
         if event.seq != number or event.session_id != head.session_id or not chain.fits(before, event):
             raise _refused(f"Event {number} is not as it was written: its hash is of something else.")
         before = event.hash
