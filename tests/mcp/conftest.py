@@ -178,35 +178,30 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 
 @asynccontextmanager
 async def http_server(*arguments: str) -> AsyncIterator[str]:
-    """The good server over HTTP; gives its address."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        str(HERE / "good.py"),
-        "--http",
-        str(port),
-        *arguments,
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
+    """The good server over HTTP; gives its address.
+
+    It is given a socket that listens: a port that was free a moment ago may be another's by now.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as listens:
+        port = listens.getsockname()[1]
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            str(HERE / "good.py"),
+            "--http",
+            str(listens.fileno()),
+            *arguments,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
+            pass_fds=(listens.fileno(),),
+        )
     try:
         async with asyncio.timeout(60):
-            while not await _listens(port):  # noqa: ASYNC110
-                await asyncio.sleep(0.02)
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"GET / HTTP/1.0\r\n\r\n")
+            assert await reader.read(1)
+            writer.close()
         yield f"http://127.0.0.1:{port}/mcp"
     finally:
         if process.returncode is None:
             process.kill()
         await process.wait()
-
-
-async def _listens(port: int) -> bool:
-    try:
-        _, writer = await asyncio.open_connection("127.0.0.1", port)
-    except OSError:
-        return False
-    writer.close()
-    await writer.wait_closed()
-    return True

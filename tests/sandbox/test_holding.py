@@ -37,8 +37,9 @@ def test_the_last_of_several_removes_it(tmp_path):
 
 def test_where_only_we_cannot_take_a_name_that_is_an_error(tmp_path, monkeypatch):
     """A command might make room on a full disk, and take it; where nobody can, nothing need be held."""
-    monkeypatch.setattr(os, "mkdir", full_disk)
+    _settle()
     before = os.listdir("/proc/self/fd")
+    monkeypatch.setattr(os, "mkdir", full_disk)
     with pytest.raises(OSError, match="No space left"):
         hold(str(tmp_path / "name"))
 
@@ -50,6 +51,7 @@ def test_where_only_we_cannot_take_a_name_that_is_an_error(tmp_path, monkeypatch
 def test_what_cannot_be_made_whole_is_not_left_half_made(tmp_path, monkeypatch, call, content):
     """Without content or mark it would count as somebody's own for good; an empty `commondir` is the end of git."""
     path = str(tmp_path / "name")
+    _settle()
     before = os.listdir("/proc/self/fd")
     with monkeypatch.context() as full:
         full.setattr(os, call, full_disk)
@@ -99,6 +101,7 @@ def test_where_something_can_be_made_and_not_be_marked_that_is_an_error(tmp_path
     """A command could make something there just as well: some disks let nobody set times, or set others."""
     utime, another = os.utime, 1_600_000_000 * 10**9
     rounded = lambda name, ns, **how: utime(name, ns=(another, another), **how)  # noqa: E731
+    _settle()
     before = os.listdir("/proc/self/fd")
     monkeypatch.setattr(os, "utime", refused if disk == "refuses times" else rounded)
 

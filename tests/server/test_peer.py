@@ -16,6 +16,7 @@ import textwrap
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -23,8 +24,8 @@ from agi.sandbox.base import Confinement, RungName
 from agi.sandbox.cell import Cell
 from agi.sandbox.ladder import Ladder
 from agi.sandbox.survivors import APART, CHILD_MARKER
-from agi.server import rows
-from agi.server.peer import OtherEnd, PeerCheck
+from agi.server import peer, rows
+from agi.server.peer import PATIENCE_S, OtherEnd, PeerCheck
 from agi.server.rows import Address, Row, ask_kernel, read_tables
 from agi.workspace.launching import launch
 from agi.workspace.processes import child_environment
@@ -484,6 +485,18 @@ def test_a_look_that_takes_too_long_proves_nothing() -> None:
         assert not check.same_user(*addresses(ours))
         clock.tick = 0.0
         assert check.same_user(*addresses(ours))
+
+
+def test_a_look_counts_what_it_works_more_than_what_it_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where others have the processor a look takes many times as long: whoever connects is no other one for that."""
+    with connection() as (ours, _):
+        ticks = Ticking()
+        assert PeerCheck(patience_s=1e9, clock=ticks).same_user(*addresses(ours))
+        waits = SimpleNamespace(monotonic=Ticking(4 * PATIENCE_S / ticks.now), thread_time=lambda: 0.0)
+        monkeypatch.setattr(peer, "time", waits)
+        assert PeerCheck().same_user(*addresses(ours))
+        waits.thread_time = Ticking(PATIENCE_S)
+        assert not PeerCheck().same_user(*addresses(ours))
 
 
 @pytest.mark.threat("T9")

@@ -18,8 +18,10 @@ from agi.server.holders import Look, OutOfTime, Standing
 from agi.server.rows import ESTABLISHED, Address, Row, ask_kernel, read_tables
 
 PATIENCE_S = 0.25
-"""How long one look may take: all connections stand still meanwhile. Fifteen times what 670 processes took, and little
+"""How long one look may work: all connections stand still meanwhile. Fifteen times what 670 processes took, and little
 enough to pass for a slow answer."""
+_WAITING = 1 / 8
+"""What a second counts in which others had the processor: on a busy machine a look takes longer and costs no more."""
 _LOOKS_IN_VAIN = 4
 """How many such looks may find nobody to let in. Who causes one can cause a thousand at once: each connection does."""
 _REGAINED = 0.1
@@ -28,6 +30,11 @@ _LEAST = 0.01
 """Which part of its time a look has in any case: enough for one who has just been started, as most clients are."""
 
 _OVERFLOW_UID = 65534
+
+
+def worked() -> float:
+    """A clock of what this thread does, on which waiting counts little."""
+    return time.thread_time() + time.monotonic() * _WAITING
 
 
 class Peer(msgspec.Struct, frozen=True):
@@ -41,10 +48,10 @@ class Peer(msgspec.Struct, frozen=True):
 class PeerCheck:
     """Tells whether the kernel proves the other end to be the same user, and who holds it to be no command."""
 
-    def __init__(self, *, patience_s: float = PATIENCE_S, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, *, patience_s: float = PATIENCE_S, clock: Callable[[], float] | None = None) -> None:
         self._diag_answers = False
-        self._patience_s, self._clock = patience_s, clock
-        self._in_vain, self._in_vain_at = 0.0, clock()
+        self._patience_s, self._clock, self._worked = patience_s, clock or time.monotonic, clock or worked
+        self._in_vain, self._in_vain_at = 0.0, self._clock()
 
     def same_user(self, server: Address, client: Address) -> bool:
         """The whole question at once: `accept`, then `is_outside`."""
@@ -75,10 +82,10 @@ class PeerCheck:
         return self._look_for(peer, far=True)
 
     def _look_for(self, peer: Peer, *, far: bool) -> Standing:
-        began = self._clock()
-        found = self._standing_by(peer, far=far, until=began + self._time_for_one(began))
+        patience, began = self._time_for_one(self._clock()), self._worked()
+        found = self._standing_by(peer, far=far, until=began + patience)
         if found != "outside":
-            self._in_vain += self._clock() - began
+            self._in_vain += self._worked() - began
         return found
 
     def _time_for_one(self, now: float) -> float:
@@ -95,7 +102,7 @@ class PeerCheck:
         established.
         """
         try:
-            found = Look(peer.inode, self._clock, until=until).standing(far=far)
+            found = Look(peer.inode, self._worked, until=until).standing(far=far)
         except (OutOfTime, OSError):
             return "unknown"
         return found if self.accept(peer.server, peer.client) == peer else "unknown"

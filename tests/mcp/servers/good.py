@@ -1,10 +1,11 @@
-"""A server as the SDK makes one: tools of several kinds, a resource, a prompt. `--http PORT` serves over HTTP."""
+"""A server as the SDK makes one: tools of several kinds, a resource, a prompt. `--http FD`: at a socket it is given."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
 import os
+import socket
 import sys
 
 from mcp.server.mcpserver import Context, Image, MCPServer
@@ -85,6 +86,9 @@ def review(name: str) -> str:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--http"]:
-        app.run("streamable-http", host="127.0.0.1", port=int(sys.argv[2]))
+        import uvicorn  # late: most of them speak over pipes
+
+        served = uvicorn.Server(uvicorn.Config(app.streamable_http_app(), log_level="warning"))
+        served.run([socket.socket(fileno=int(sys.argv[2]))])
     else:
         app.run()
