@@ -358,3 +358,41 @@ def test_what_was_changed_is_neither_judged_nor_played_nor_carried_over(here, co
     assert told.code == exits.FAILED
     assert "event 3 is not as it was written" in told.err
     assert "agi repair --from-mirrors" in told.err
+
+
+def test_a_fork_of_a_log_without_its_end_is_not_made(here):
+    """It would call what is left of it whole."""
+    session_id = first_session(here)
+    lose(here.project, "seq>7")
+
+    told = here("fork", session_id)
+
+    assert told.code == exits.FAILED
+    assert "event 8 is not as it was written, and a fork would vouch for it" in told.err
+    assert len(json.loads(here("sessions", "--json").out)) == 1
+
+
+@pytest.mark.parametrize("shape", [0, 3, 65545])
+def test_a_shape_that_rotted_is_damage_and_is_made_again(here, shape):
+    """Of what the database says of itself; nothing could open it, and nobody would have said what helps."""
+    first_session(here)
+    before = here("sessions").out
+    with closing(sqlite3.connect(here.project / ".agi" / "agi.sqlite")) as db:
+        db.execute(f"PRAGMA user_version={shape}")
+
+    assert "agi repair --from-mirrors" in here("sessions").err
+    assert here("log", "verify").code == exits.FAILED
+    assert "The database was rebuilt" in here("repair").out
+    assert here("sessions").out == before
+
+
+def test_a_newer_version_is_not_called_in_order(here):
+    """Nothing of it is changed, either."""
+    first_session(here)
+    with closing(sqlite3.connect(here.project / ".agi" / "agi.sqlite")) as db:
+        db.execute("PRAGMA user_version=99")
+
+    told = here("repair")
+
+    assert told.code == exits.FAILED
+    assert "newer version" in told.err

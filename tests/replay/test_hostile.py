@@ -107,8 +107,9 @@ async def test_swapped_lost_repeated_and_foreign_events_are_named(made):
     swapped = [*lines[:5], lines[6], lines[5], *lines[7:]]
     lost = [*lines[:5], *lines[6:]]
     twice = [*lines[:6], lines[5], *lines[6:]]
-    for changed, event in ((swapped, 5), (lost, 5), (twice, 6)):
-        with pytest.raises(Invalid, match=f"Event {event} is not as it was written"):
+    not_there, not_so = "Event 5 is not in its place", "Event 6 is not as it was written"
+    for changed, said in ((swapped, not_there), (lost, not_there), (twice, not_so)):
+        with pytest.raises(Invalid, match=said):
             parse_cassette(b"".join(changed))
 
 

@@ -17,14 +17,15 @@ from agi.cli.output import put
 from agi.cli.place import project_of, refuse_no_folders
 from agi.client.running import is_locked
 from agi.config.files import PROJECT_DIR
-from agi.errors import Damaged, Invalid, NotFound
+from agi.errors import Damaged, Invalid, NotFound, StorageError
 from agi.eventlog.chain import digest_of, kind_of
 from agi.eventlog.links import refuse_links_within
 from agi.eventlog.repair import is_anything
+from agi.eventlog.schema import STEPS
 from agi.eventlog.verify import LogFiles
 from agi.protocol.chains import LogCheck
 from agi.views.comparing import differing
-from agi.views.tables import anchor
+from agi.views.tables import Tables, anchor
 
 ACTIONS = ("verify",)
 PATIENCE_S = 2.0
@@ -48,6 +49,7 @@ def log(arguments: Arguments) -> int:
     refuse_links_within(data)
     files = LogFiles(data, data / "agi.sqlite")
     ids, damage = _sessions(files)
+    broken: StorageError | None = None
     if not ids and damage is None:
         refuse_no_folders(data, data / "sessions")
     if len(words) == 2:
@@ -56,7 +58,7 @@ def log(arguments: Arguments) -> int:
     patience = PATIENCE_S if is_locked(project) else 0.0
     checks = [_settled(files, session_id, head, patience=patience) for session_id in ids]
     if len(words) == 1 and checks and damage is None and all(check.intact for check in checks):
-        damage = _broken(files)
+        broken = _broken(files)
     if arguments.has("--json"):
         put(msgspec.json.encode(checks).decode() + "\n")
     elif checks or damage is None:
@@ -64,8 +66,8 @@ def log(arguments: Arguments) -> int:
             put("\n".join(_told(check, bool(head))) + "\n")
         put(_summary(checks))
         put("".join(f"{line}\n" for line in _advice(checks)))
-    if damage is not None:
-        raise damage
+    if (problem := damage or broken) is not None:
+        raise problem
     return exits.OK if all(check.intact for check in checks) else exits.FAILED
 
 
@@ -80,11 +82,13 @@ def _sessions(files: LogFiles) -> tuple[list[str], Damaged | None]:
         return files.mirrored(), Damaged(text, hint=error.hint)
 
 
-def _broken(files: LogFiles) -> Damaged | None:
+def _broken(files: LogFiles) -> StorageError | None:
     """What is wrong with the database where all that is known of it is as it was written."""
+    if not files.database.exists():
+        return None
     try:
-        files.refuse_broken()
-    except Damaged as error:
+        files.refuse_broken((*STEPS, *Tables.steps))
+    except StorageError as error:
         return error
     return None
 

@@ -6,6 +6,7 @@ May import: counts, errors, config, client, cli; and, alone among the faces, eve
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from agi.cli import exits
@@ -28,7 +29,7 @@ from agi.eventlog.repair import (
     needs_rebuild,
     rebuild_database,
 )
-from agi.eventlog.schema import connect
+from agi.eventlog.schema import STEPS, connect, refuse_shape
 from agi.views.comparing import is_rotted
 from agi.views.tables import Tables
 
@@ -47,6 +48,9 @@ def repair(arguments: Arguments) -> int:
         _refuse_while_running(database)
         is_wanted = arguments.has("--from-mirrors") or needs_rebuild(database, data)
         is_rebuilt = is_wanted or is_damaged(database) or is_rotted(database)
+        if not is_rebuilt:
+            with closing(connect(database)) as db:
+                refuse_shape(database, db, (*STEPS, *Tables.steps))
         make = rebuild_database if is_rebuilt else rebuild_mirrors
         try:
             report = make(data, database, Tables())

@@ -79,17 +79,17 @@ def database(project: Path) -> Finding:
     try:
         db = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)
         try:
-            verdict = db.execute("PRAGMA quick_check(1)").fetchone()[0]
-            if verdict == "ok":  # an index may know a row by another place than the row itself says
-                verdict = db.execute("PRAGMA integrity_check(events)").fetchone()[0]
+            said = [str(row[0]) for row in db.execute("PRAGMA integrity_check(10)")]
+            # A connection that only reads cannot look into an index of words.
+            verdict = next((one for one in said if one != "ok" and "inverted index" not in one), "")
             count = db.execute("SELECT count(*) FROM sessions").fetchone()[0]
-            is_text = verdict != "ok" or _is_text(db)
+            is_text = bool(verdict) or _is_text(db)
         finally:
             db.close()
     except sqlite3.Error as error:
         mend = FROM_MIRRORS if os.access(path, os.R_OK) else "Check who may read it."
         return broken("database", f"{path}: {error}", mend)
-    if verdict != "ok":
+    if verdict:
         return broken("database", f"{path}: {verdict}", FROM_MIRRORS)
     if not is_text:
         text = f"{path}: a text in it is not as it was written"

@@ -44,14 +44,17 @@ def begin_anew(event: Event) -> str:
     return ANEW + _hash(ANEW, "", event)
 
 
-def broken_at(events: Iterable[Event]) -> int:
-    """The number of the first of a session's events that is not as it was written, or not the next; 0 if none is."""
+def broken_at(events: Iterable[Event], count: int = 0) -> int:
+    """The number of the first of a session's events that is not as it was written, or is not there; 0 if all are well.
+
+    There should be so many of them at least.
+    """
     before, last = "", 0
     for event in events:
         if event.seq != last + 1 or not fits(before, event):
             return last + 1
         before, last = event.hash, event.seq
-    return 0
+    return last + 1 if last < count else 0
 
 
 def fits(before: str, event: Event) -> bool:

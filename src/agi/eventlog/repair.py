@@ -37,7 +37,7 @@ from agi.eventlog.salvage import (
     read_snapshot,
     set_aside_lines,
 )
-from agi.eventlog.schema import FROM_MIRRORS, STEPS, UNREADABLE, connect, prepare, unreadable
+from agi.eventlog.schema import FROM_MIRRORS, STEPS, UNREADABLE, connect, look_through, prepare, unreadable
 from agi.protocol.events import Event
 
 BATCH = 2000
@@ -115,8 +115,7 @@ def is_damaged(database: Path) -> bool:
     """
     try:
         with closing(connect(database)) as db:
-            looks = ("PRAGMA quick_check(1)", "PRAGMA integrity_check(events)")
-            return any([row[0] for row in db.execute(look)] != ["ok"] for look in looks)
+            return bool(look_through(db))
     except UNREADABLE as error:
         failure = unreadable(database, error)
         if not isinstance(failure, Damaged):

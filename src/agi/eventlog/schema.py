@@ -18,6 +18,8 @@ from agi.eventlog.base import Step
 from agi.eventlog.rows import NO_TEXT
 
 BUSY_MS = 20_000
+NEVER = 1000
+"""So many steps no version will have: a number that rotted."""
 CACHE_KB = 96
 """Pages each connection keeps; the system has the rest of the file in its memory once, for all of them."""
 UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
@@ -74,6 +76,15 @@ def connect(path: Path, *, any_thread: bool = False) -> sqlite3.Connection:
     return db
 
 
+def look_through(db: sqlite3.Connection) -> str:
+    """What is wrong with the pages of a database, or between its indexes and its rows; empty if nothing is."""
+    rows = db.execute("PRAGMA integrity_check(10)").fetchall()
+    said = [bytes(row[0]).decode(errors="replace") if isinstance(row[0], bytes) else str(row[0]) for row in rows]
+    # A connection that only reads cannot look into an index of words.
+    found = [one for one in said if one != "ok" and "inverted index" not in one]
+    return found[0] if found else ""
+
+
 def refuse_no_file(path: Path) -> None:
     """See that what stands there can be a database: SQLite calls a folder a bad disk, and waits at a pipe."""
     if path.is_file() or not path.exists():
@@ -122,17 +133,34 @@ def prepared(path: Path, steps: Sequence[Step]) -> sqlite3.Connection:
     return db
 
 
-def _take_steps(db: sqlite3.Connection, path: Path, steps: Sequence[Step]) -> None:
-    db.execute("BEGIN IMMEDIATE")
+def shapeless(path: Path) -> Damaged:
+    """Make the error of a database whose number of steps rotted."""
+    return Damaged(f"{path} does not have the shape that it says it has.", hint=FROM_MIRRORS)
+
+
+def refuse_shape(path: Path, db: sqlite3.Connection, steps: Sequence[Step]) -> None:
+    """See that this version knows the shape of a database; one that is older is brought up."""
     done = _version(db)
+    if not 0 <= done < NEVER:
+        raise shapeless(path)
     if done > len(steps):
         raise StorageError(
             f"{path} was written by a newer version (shape {done}, this version knows {len(steps)}).",
             code="database_too_new",
-            hint="Update agi, or point --db at another file.",
+            hint="Update agi, or point --db at another file. If none is newer, `agi repair --from-mirrors` helps.",
         )
-    for step in steps[done:]:
-        step(db)
+
+
+def _take_steps(db: sqlite3.Connection, path: Path, steps: Sequence[Step]) -> None:
+    db.execute("BEGIN IMMEDIATE")
+    refuse_shape(path, db, steps)
+    try:
+        for step in steps[_version(db) :]:
+            step(db)
+    except sqlite3.OperationalError as error:
+        if "already exists" in str(error) or "duplicate column" in str(error):
+            raise shapeless(path) from error
+        raise
     db.execute(f"PRAGMA user_version={len(steps)}")
     db.execute("COMMIT")
 

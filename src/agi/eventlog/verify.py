@@ -16,10 +16,11 @@ from msgspec import Struct
 
 from agi.errors import Damaged, StorageError
 from agi.eventlog import chain
+from agi.eventlog.base import Step
 from agi.eventlog.mirror import session_folder
 from agi.eventlog.rows import PLAIN, SELECT
 from agi.eventlog.salvage import mirrors, read_file, read_snapshot
-from agi.eventlog.schema import FROM_MIRRORS, UNREADABLE, refuse_no_file, unreadable
+from agi.eventlog.schema import FROM_MIRRORS, UNREADABLE, look_through, refuse_no_file, refuse_shape, unreadable
 from agi.protocol.chains import LogCheck, LogFinding, Place, Problem, Span
 from agi.protocol.events import Event, parse_envelope
 from agi.protocol.ids import SESSION, is_id
@@ -119,18 +120,19 @@ class LogFiles(Struct, frozen=True):
         """Every session that has a mirror."""
         return [path.parent.name for path in mirrors(self.folder)]
 
-    def refuse_broken(self) -> None:
-        """See that each page of the database can be read, and that the index of events knows each; raises Damaged."""
-        if not self.database.exists():
-            return
+    def refuse_broken(self, steps: Sequence[Step]) -> None:
+        """See that each page of the database can be read, each index knows its rows, and we know its shape.
+
+        Raises StorageError.
+        """
         with closing(open_to_read(self.database)) as db:
             try:
-                looks = ("PRAGMA quick_check(1)", "PRAGMA integrity_check(events)")
-                verdicts = [_text(db.execute(look).fetchone()[0]) for look in looks]
-            except (*UNREADABLE, ValueError) as error:
+                refuse_shape(self.database, db, steps)
+                said = look_through(db)
+            except UNREADABLE as error:
                 raise unreadable(self.database, error) from error
-        if said := [verdict for verdict in verdicts if verdict != "ok"]:
-            raise Damaged(f"{self.database} is damaged: {said[0]}.", hint=FROM_MIRRORS)
+        if said:
+            raise Damaged(f"{self.database} is damaged: {said}.", hint=FROM_MIRRORS)
 
     def check(self, session_id: str, anchor: Anchor, head: str = "", *, comparing: Comparing | None = None) -> LogCheck:
         """Look one session through, with `comparing` also what is shown of it.

@@ -238,7 +238,7 @@ def _events(head: Head, lines: list[bytes]) -> list[Event]:
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
             raise _refused(f"Event {number} cannot be read.") from error
         if event.seq > number and event.session_id == head.session_id:
-            raise _refused(f"Event {number} is missing: event {event.seq} stands in its place.")
+            raise _refused(f"Event {number} is not in its place: event {event.seq} stands there.")
         if event.seq != number or event.session_id != head.session_id or not chain.fits(before, event):
             raise _refused(f"Event {number} is not as it was written: its hash is of something else.")
         before = event.hash

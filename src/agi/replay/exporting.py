@@ -37,6 +37,7 @@ from agi.sessions.harness import Harness
 from agi.sessions.runner import has_team, with_team
 from agi.sessions.sites import Site
 from agi.tools.base import Registry
+from agi.views import queries
 from agi.views.state import SessionState, TurnState
 
 PAGE = 2_000
@@ -96,6 +97,7 @@ def read_all(harness: Harness, state: SessionState) -> list[Event]:
                     code="session_too_large",
                     hint="Fork it at an earlier point, or export its events with --format ndjson.",
                 )
+        queries.session_state(db, state.id)  # one that was removed meanwhile is not damaged
     _refuse_another_end(events, state)
     return events
 

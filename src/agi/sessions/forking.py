@@ -72,7 +72,7 @@ def _prepare(log: EventLog, source_id: str, session_id: str, command: ForkSessio
     with closing(connect(log.path)) as db:
         now = queries.session_state(db, source_id)
         cut = cut_at(db, source_id, command)
-        if seq := broken_at(islice(read_whole(db, source_id), cut.seq)):
+        if seq := broken_at(islice(read_whole(db, source_id), cut.seq), cut.seq):
             what = f"event {seq} is not as it was written, and a fork would vouch for it"
             raise Damaged(f"The log of {source_id} is damaged: {what}.", hint=FROM_MIRRORS)
         carried = carry(db, now, cut, segments(now.reverts, cut.seq), session_id)
