@@ -1,7 +1,11 @@
-"""Rotting: whatever bit of a database flips, it is mended or told as damage, and the mirrors bring back every event."""
+"""Rotting: whatever bit of a database flips, it is mended or told as damage, and the mirrors bring back every event.
+
+AGI_FLIPS sets how many (default 100), AGI_SEED which.
+"""
 
 from __future__ import annotations
 
+import os
 import random
 import sqlite3
 from contextlib import closing
@@ -14,8 +18,8 @@ from agi.eventlog.rows import read_page
 from agi.views.comparing import COLUMNS
 
 PAGE = 4096
-FLIPS = 100
-SEED = 20261119
+FLIPS = int(os.environ.get("AGI_FLIPS", "100"))
+SEED = int(os.environ.get("AGI_SEED", "20261119"))
 
 
 def write(here) -> Path:
